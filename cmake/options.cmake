@@ -1,0 +1,15 @@
+# Compiler options that every target of ours shares.
+
+add_library(bitwin_options INTERFACE)
+target_include_directories(bitwin_options INTERFACE ${CMAKE_SOURCE_DIR})
+if(MSVC)
+  target_compile_options(bitwin_options INTERFACE /W4 /WX /utf-8 /fp:precise)
+else()
+  # -ffp-contract=off is part of the numeric contract: no product and sum may fuse (docs/numerics.md).
+  target_compile_options(bitwin_options INTERFACE -Wall -Wextra -Wshadow -Wvla -Werror -ffp-contract=off -fno-math-errno)
+endif()
+if(BITWIN_SANITIZE)
+  target_compile_options(bitwin_options INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=all
+                                                  -fno-omit-frame-pointer)
+  target_link_options(bitwin_options INTERFACE -fsanitize=address,undefined)
+endif()

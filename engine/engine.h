@@ -1,0 +1,189 @@
+// Bitwin: runs a language model from a GGUF file on the processor at hand.
+//
+//   auto loader = bitwin::Loader::create({});
+//   while (bytes come) loader->feed(bytes);             // pieces of any size
+//   auto model = loader->finish();                      // shared, immutable
+//   auto session = bitwin::Session::create(model, {});  // one conversation: its cache and its sampler
+//   session->begin(ids, {});
+//   while (!session->done()) { auto event = session->step(); print(event->text); }
+//
+// For the same file and ids the logits are bit-identical in every build, with every kernel, any number of threads
+// and any chunking of the prompt. Nothing here throws: failures are Status values with a sentence for the user.
+// A Model may be shared by several sessions; a Session and a Loader belong to one thread at a time, except stop().
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/base/status.h"
+#include "engine/load/config.h"
+#include "engine/run/chat.h"
+#include "engine/run/sampler.h"
+#include "engine/text/detokenizer.h"
+#include "engine/text/tokenizer.h"
+
+namespace bitwin {
+
+// The version of the engine, "major.minor.patch".
+const char* version();
+
+// Kernel names this build has and this processor supports, best first.
+std::vector<std::string> kernels();
+
+struct LoadOptions {
+  int threads = 0;         // 0: as many as there are physical cores
+  std::string kernel;      // empty: BITWIN_KERNEL, else the best supported
+  uint64_t file_size = 0;  // bytes, for early checks and progress; 0 when unknown
+  bool vocabulary_only = false;  // read metadata and tokeniser, skip the weights
+};
+
+struct ModelInfo {
+  ModelConfig config;
+  bool has_weights = false;
+  uint64_t parameters = 0;     // elements of all tensors
+  uint64_t file_bytes = 0;     // up to the end of the last tensor
+  uint64_t packed_bytes = 0;   // resident weights
+  uint64_t kv_bytes_per_token = 0;
+  std::string kernel;
+  int threads = 1;
+  SamplingOptions sampling;    // the file's own defaults (general.sampling.*), else the engine's
+  bool file_sampling = false;  // whether the file names any
+  std::string chat_template;   // tokenizer.chat_template, or empty
+  struct TypeCount {
+    std::string type;
+    int64_t tensors = 0;
+    uint64_t bytes = 0;
+  };
+  std::vector<TypeCount> types;
+};
+
+class Model {
+ public:
+  ~Model();
+  const ModelInfo& info() const;
+  const std::shared_ptr<const Tokenizer>& tokenizer() const;
+
+  struct State;
+  explicit Model(std::unique_ptr<State> state);
+  State& state() const { return *state_; }
+
+ private:
+  std::unique_ptr<State> state_;
+};
+
+// Reads a model from bytes as they arrive; holds packed weights and a few rows of the file, never both copies.
+class Loader {
+ public:
+  static Result<std::unique_ptr<Loader>> create(const LoadOptions& options);
+  ~Loader();
+
+  // Takes the next bytes. After an error every further call returns the same error.
+  Status feed(std::span<const uint8_t> bytes);
+
+  uint64_t bytes_fed() const;
+  uint64_t bytes_needed() const;  // 0 until the header is read
+  // All that is wanted has been read; the rest of the file may be left out (vocabulary_only).
+  bool complete() const;
+
+  // The file has ended. Errors when something is missing.
+  Result<std::shared_ptr<const Model>> finish();
+
+ private:
+  Loader();
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+struct SessionOptions {
+  int64_t max_context = 0;  // positions, prompt and answer together; 0: the smaller of the model's and 4096
+  int64_t chunk = 0;        // prompt tokens per step, at most 128; 0: chosen by the engine
+};
+
+struct GenerateOptions {
+  SamplingOptions sampling;
+  int64_t max_tokens = -1;        // of the answer; -1: until the context is full
+  bool ignore_end = false;        // go on past EOS and EOT
+  bool special = false;           // write control tokens into the text
+};
+
+enum class FinishReason { none, end_of_text, max_tokens, context_full, stopped };
+const char* finish_reason_name(FinishReason reason);
+
+// What one step did.
+struct StepEvent {
+  int64_t prompt_done = 0;   // prompt tokens evaluated so far
+  int64_t prompt_total = 0;
+  TokenId token = -1;        // the token that was chosen, or -1 while the prompt is processed
+  std::string text;          // the whole characters that became known; may be empty
+  FinishReason finish = FinishReason::none;  // other than none: the answer is complete
+};
+
+// Where the time of one answer went, in seconds.
+struct Timings {
+  double input = 0;        // tokenising and rendering, as added by add_input_time
+  double first_token = 0;  // prompt processing up to the choice of the first token
+  double later_tokens = 0;
+  double output = 0;       // detokenising, and what the caller adds by add_output_time
+  int64_t prompt_tokens = 0;
+  int64_t generated_tokens = 0;
+};
+
+class Session {
+ public:
+  // unsupported for a model without weights.
+  static Result<std::unique_ptr<Session>> create(std::shared_ptr<const Model> model, const SessionOptions& options);
+  ~Session();
+
+  // Starts an answer to `ids`, appended to what the cache already holds. Nothing is evaluated yet.
+  // Errors: invalid_argument (no ids, an id out of range, options), context_full when the ids do not fit (both numbers).
+  Status begin(std::span<const TokenId> ids, const GenerateOptions& options);
+
+  // One prompt chunk or one token. After an error, or when done, begin() starts anew.
+  Result<StepEvent> step();
+  bool done() const;
+
+  // May be called from any thread: the step in progress ends between two layers with FinishReason::stopped.
+  void stop();
+
+  // Positions in the cache; reset() forgets them all, truncate() those from `length` on.
+  int64_t length() const;
+  int64_t max_context() const;
+  void reset();
+  void truncate(int64_t length);
+  // Whether the last token that was chosen (an end token, usually) has been evaluated into the cache.
+  bool last_token_cached() const;
+
+  // Evaluates ids at the end of the cache. `logits`: room for one row of `vocabulary` floats per id when
+  // `all`, else for one row, that of the last id.
+  Status evaluate(std::span<const TokenId> ids, bool all, float* logits);
+
+  // The logits the last chosen token was chosen from.
+  std::span<const float> logits() const;
+
+  const Timings& timings() const;
+  void add_input_time(double seconds);
+  void add_output_time(double seconds);
+  uint64_t cache_bytes() const;
+
+ private:
+  Session();
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// A reproducible run: prompt, then greedy steps. The fingerprint hashes every step's logits' bit patterns.
+struct Fingerprint {
+  std::vector<TokenId> ids;      // the greedy tokens
+  std::vector<uint64_t> steps;   // XXH64 of each step's logits
+  uint64_t all = 0;              // XXH64 of the steps' hashes
+};
+// `chunk` 0: all of the prompt at once, as far as one pass takes it.
+Result<Fingerprint> fingerprint(const std::shared_ptr<const Model>& model, std::span<const TokenId> prompt, int64_t steps,
+                                int64_t chunk);
+
+}  // namespace bitwin

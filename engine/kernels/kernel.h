@@ -1,0 +1,96 @@
+// The interface of the compute kernels: plain data and one table of functions per instruction set.
+// Kernel files include this header, the fixed-width vector header and intrinsics, nothing else.
+// Every kernel computes the same bits (docs/numerics.md).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "engine/base/tensor_type.h"
+
+namespace bitwin {
+
+// A packed weight matrix (docs/formats.md): blocks of 16 rows; inside a block, tiles of up to 256 columns.
+struct MatrixView {
+  TensorType type;
+  const uint8_t* data;
+  int64_t rows;
+  int64_t cols;
+  int64_t block_bytes;  // from one block of 16 rows to the next
+  bool has_minus_128;   // Q8_0 only: some weight is -128, which the sign trick cannot negate
+};
+
+// Rows of activations quantised to 8 bits per group of 32: x[i] ~ q[i] * scale[i / 32].
+// The tail of the last group is zero. All arrays are row-major with the strides below.
+struct QuantizedView {
+  const int8_t* q;       // [tokens][q_stride]
+  const float* scale;    // [tokens][groups]
+  const int32_t* sum;    // [tokens][groups * 2] sum of q over each 16
+  const float* offset;   // [tokens][groups] float(sum over 32) * scale, for stored minimums
+  int64_t q_stride;      // bytes, a multiple of 64
+  int64_t group_stride;  // groups per row, padded
+};
+
+// out[token][row] = sum over cols of weight[row][col] * x[token][col] (+ bias[row]) (+ out[token][row]).
+struct MatmulArgs {
+  MatrixView weights;
+  QuantizedView x;          // for quantised weights
+  const float* x_float;     // for F32, F16 and BF16 weights: [tokens][x_stride]
+  int64_t x_stride;
+  int64_t tokens;
+  const float* bias;        // [rows], or null: added after the sum
+  float* out;               // [tokens][out_stride]
+  int64_t out_stride;
+  bool accumulate;          // adds to what is in out: out + (sum + bias)
+};
+
+// Attention of the query heads that share one key/value head, for one token.
+// Keys of 16 positions lie together, [head_dim][16]; values [position][head_dim]; both FP16, in blocks of
+// kKvBlock positions reached through a table.
+inline constexpr int64_t kKvBlock = 64;
+struct AttentionArgs {
+  const float* q;                 // [group][head_dim], rotated
+  int64_t group;                  // query heads per key/value head
+  int64_t head_dim;               // a multiple of 16
+  const uint16_t* const* keys;    // block table: [length / kKvBlock, rounded up]
+  const uint16_t* const* values;
+  int64_t length;                 // positions to attend to, the token's own included
+  float scale;                    // 1 / sqrt(head_dim)
+  float* scores;                  // scratch [group][length rounded up to 16]
+  float* out;                     // [group][head_dim]
+};
+
+struct KernelTable {
+  const char* name;
+
+  // Whether this processor can run it. Called once.
+  bool (*supported)();
+
+  // Rows [block_begin * 16, block_end * 16) of a product; F32, F16, BF16 and the eight quantised types.
+  void (*matmul)(const MatmulArgs& args, int64_t block_begin, int64_t block_end);
+
+  // Quantises one row of n activations. Returns false when one is NaN or infinite. `q` has room for n rounded
+  // up to 32, `scale` and `offset` for n/32 rounded up, `sum` for twice that.
+  bool (*quantize)(const float* x, int64_t n, int8_t* q, float* scale, int32_t* sum, float* offset);
+
+  // Whether all n values are finite.
+  bool (*finite)(const float* x, int64_t n);
+
+  // out[i] = x[i] / sqrt(mean(x^2) + epsilon) * weight[i]. In place allowed.
+  void (*rms_norm)(const float* x, const float* weight, int64_t n, float epsilon, float* out);
+
+  // Rotates the first `dim` values of each of `heads` vectors of head_dim by cos/sin[dim/2].
+  // adjacent: pairs (2i, 2i+1), else (i, i + dim/2).
+  void (*rope)(float* x, int64_t heads, int64_t head_dim, int64_t dim, const float* cosine, const float* sine, bool adjacent);
+
+  // Writes n floats as FP16, round to nearest even, to out[0], out[stride], ...
+  void (*store_half)(const float* x, int64_t n, uint16_t* out, int64_t stride);
+
+  // Softmax over scaled scores, then the weighted sum of the values; two passes per head.
+  void (*attention)(const AttentionArgs& args);
+
+  // gate[i] = silu(gate[i]) * up[i].
+  void (*swiglu)(float* gate, const float* up, int64_t n);
+};
+
+}  // namespace bitwin
