@@ -1,0 +1,1 @@
+#include "engine/nn/kv_cache.h"
