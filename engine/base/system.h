@@ -19,8 +19,8 @@ int default_threads();
 // Whether threads can be started in this build at all.
 bool threads_available();
 
-// Blocks while *address == expected, until woken or after at most timeout_us microseconds.
-// May return early for no reason. Without threads it returns at once.
+// Blocks while *address == expected, until woken or after about timeout_us microseconds (negative: no limit).
+// May return early for no reason; at once without threads, and on a page's main thread, which must not block.
 void futex_wait(const uint32_t* address, uint32_t expected, int64_t timeout_us);
 void futex_wake_all(const uint32_t* address);
 

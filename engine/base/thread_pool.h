@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <type_traits>
 
 #include "engine/base/status.h"
 
@@ -36,7 +37,9 @@ class ThreadPool {
   void parallel_for(int64_t items, int64_t grain, F&& f) {
     parallel_for(
         items, grain,
-        [](void* context, int64_t begin, int64_t end, int worker) { (*static_cast<F*>(context))(begin, end, worker); },
+        [](void* context, int64_t begin, int64_t end, int worker) {
+          (*static_cast<std::remove_reference_t<F>*>(context))(begin, end, worker);
+        },
         const_cast<void*>(static_cast<const void*>(&f)));
   }
 
