@@ -1,0 +1,53 @@
+// The AVX2 backend of f32x16.h (with F16C): two registers of 8 lanes. See f32x16_scalar.h for what each function promises.
+#pragma once
+
+#include <immintrin.h>
+
+namespace bitwin {
+namespace {
+
+constexpr int kPartWidth = 8;
+using F32p = __m256;
+using I32p = __m256i;
+
+[[maybe_unused]] inline F32p f32_splat(float x) { return _mm256_set1_ps(x); }
+[[maybe_unused]] inline F32p f32_load(const float* p) { return _mm256_loadu_ps(p); }
+[[maybe_unused]] inline void f32_store(float* p, F32p a) { _mm256_storeu_ps(p, a); }
+[[maybe_unused]] inline F32p f32_add(F32p a, F32p b) { return _mm256_add_ps(a, b); }
+[[maybe_unused]] inline F32p f32_sub(F32p a, F32p b) { return _mm256_sub_ps(a, b); }
+[[maybe_unused]] inline F32p f32_mul(F32p a, F32p b) { return _mm256_mul_ps(a, b); }
+[[maybe_unused]] inline F32p f32_div(F32p a, F32p b) { return _mm256_div_ps(a, b); }
+[[maybe_unused]] inline F32p f32_max(F32p a, F32p b) { return _mm256_max_ps(b, a); }
+[[maybe_unused]] inline F32p f32_select_less(F32p a, F32p b, F32p x, F32p y) {
+  return _mm256_blendv_ps(y, x, _mm256_cmp_ps(a, b, _CMP_LT_OQ));
+}
+[[maybe_unused]] inline F32p f32_scale_by_power(F32p a, F32p shifted) {
+  return _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(a), _mm256_slli_epi32(_mm256_castps_si256(shifted), 23)));
+}
+[[maybe_unused]] inline F32p f32_load_half(const uint16_t* p) {
+  return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+}
+[[maybe_unused]] inline void f32_store_half(uint16_t* p, F32p a) {
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT));
+}
+[[maybe_unused]] inline F32p f32_load_bf16(const uint16_t* p) {
+  const __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+  return _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16));
+}
+[[maybe_unused]] inline F32p f32_load_u8(const uint8_t* p) {
+  return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
+}
+[[maybe_unused]] inline F32p f32_load_i8(const int8_t* p) {
+  return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
+}
+[[maybe_unused]] inline F32p f32_from_i32(I32p a) { return _mm256_cvtepi32_ps(a); }
+[[maybe_unused]] inline I32p i32_splat(int32_t x) { return _mm256_set1_epi32(x); }
+[[maybe_unused]] inline void i32_store(int32_t* p, I32p a) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), a); }
+[[maybe_unused]] inline I32p i32_magnitude(F32p a) {
+  return _mm256_and_si256(_mm256_castps_si256(a), _mm256_set1_epi32(0x7fffffff));
+}
+[[maybe_unused]] inline I32p i32_max(I32p a, I32p b) { return _mm256_max_epi32(a, b); }
+[[maybe_unused]] inline I32p i32_round(F32p a) { return _mm256_cvtps_epi32(a); }
+
+}  // namespace
+}  // namespace bitwin
