@@ -19,13 +19,13 @@ enum class TokenKind : int32_t { normal = 1, unknown = 2, control = 3, user_defi
 
 // What a model file says about its vocabulary; run/ fills it from the metadata.
 struct VocabularySource {
-  std::string model;                // tokenizer.ggml.model: "gpt2" is byte-level BPE
-  std::string pre;                  // tokenizer.ggml.pre: "qwen2", "deepseek-r1-qwen", "smollm", "gpt-2", "llama-bpe", ...
+  std::string model;  // tokenizer.ggml.model: "gpt2" is byte-level BPE
+  std::string pre;    // tokenizer.ggml.pre: "qwen2", "deepseek-r1-qwen", "smollm", "gpt-2", "llama-bpe", ...
   std::vector<std::string> tokens;  // id -> text, in the byte alphabet for normal tokens, plain UTF-8 for others
   std::vector<int64_t> kinds;       // id -> TokenKind; empty means all normal
   std::vector<std::string> merges;  // "left right", best first
   int64_t bos = -1, eos = -1, eot = -1, pad = -1;  // -1: none
-  bool add_bos = false;             // the file asks for BOS in front of a text
+  bool add_bos = false;                            // the file asks for BOS in front of a text
 };
 
 struct EncodeOptions {

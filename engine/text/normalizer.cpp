@@ -1,0 +1,118 @@
+#include "engine/text/normalizer.h"
+
+#include <utf8proc.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "engine/text/utf8.h"
+
+namespace bitwin {
+namespace {
+
+struct Character {
+  char32_t code;
+  int combining_class;
+};
+
+int combining_class(char32_t code) {
+  return code < 0x300 ? 0 : utf8proc_get_property(static_cast<utf8proc_int32_t>(code))->combining_class;
+}
+
+// Appends the full canonical decomposition of `code`.
+void decompose(char32_t code, std::vector<Character>& out) {
+  constexpr char32_t kFirstDecomposable = 0xc0;
+  if (code < kFirstDecomposable) {
+    out.push_back({code, 0});
+    return;
+  }
+  utf8proc_int32_t parts[8];
+  const utf8proc_ssize_t count = utf8proc_decompose_char(static_cast<utf8proc_int32_t>(code), parts, 8,
+                                                         static_cast<utf8proc_option_t>(UTF8PROC_DECOMPOSE), nullptr);
+  for (utf8proc_ssize_t i = 0; i < count; ++i) {
+    const auto part = static_cast<char32_t>(parts[i]);
+    out.push_back({part, combining_class(part)});
+  }
+}
+
+// The primary composite of two characters, or 0.
+char32_t compose(char32_t first, char32_t second) {
+  constexpr char32_t kFirstCombining = 0x300;
+  constexpr char32_t kLBase = 0x1100, kLCount = 19, kVBase = 0x1161, kVCount = 21, kTBase = 0x11a7, kTCount = 28;
+  constexpr char32_t kSBase = 0xac00, kSCount = kLCount * kVCount * kTCount;
+  if (second < kFirstCombining) return 0;
+  if (first - kLBase < kLCount && second - kVBase < kVCount) {
+    return kSBase + ((first - kLBase) * kVCount + (second - kVBase)) * kTCount;
+  }
+  if (first - kSBase < kSCount) {
+    // utf8proc 2.8 takes kTBase, which is no trailing consonant, for one: Hangul is composed here alone.
+    const bool trailing = second > kTBase && second < kTBase + kTCount;
+    return trailing && (first - kSBase) % kTCount == 0 ? first + (second - kTBase) : 0;
+  }
+  utf8proc_int32_t pair[2] = {static_cast<utf8proc_int32_t>(first), static_cast<utf8proc_int32_t>(second)};
+  const auto options = static_cast<utf8proc_option_t>(UTF8PROC_COMPOSE | UTF8PROC_STABLE);
+  return utf8proc_normalize_utf32(pair, 2, options) == 1 ? static_cast<char32_t>(pair[0]) : 0;
+}
+
+// Orders and composes decomposed characters, and appends them to `out` as UTF-8; empties `characters`.
+void flush(std::vector<Character>& characters, std::string& out) {
+  // utf8proc's own ordering takes quadratic time.
+  for (size_t i = 0; i < characters.size(); ++i) {
+    if (characters[i].combining_class == 0) continue;
+    size_t end = i + 1;
+    while (end < characters.size() && characters[end].combining_class != 0) ++end;
+    std::stable_sort(characters.begin() + static_cast<std::ptrdiff_t>(i),
+                     characters.begin() + static_cast<std::ptrdiff_t>(end),
+                     [](const Character& a, const Character& b) { return a.combining_class < b.combining_class; });
+    i = end - 1;
+  }
+
+  constexpr size_t kNone = SIZE_MAX;
+  size_t starter = kNone, kept = 0;
+  int blocked_to = -1;  // the class of the last character kept after the starter; -1 right after it
+  for (const Character& character : characters) {
+    if (starter != kNone && character.combining_class > blocked_to) {
+      if (const char32_t composite = compose(characters[starter].code, character.code)) {
+        characters[starter].code = composite;
+        continue;
+      }
+    }
+    if (character.combining_class == 0) {
+      starter = kept;
+      blocked_to = -1;
+    } else {
+      blocked_to = character.combining_class;
+    }
+    characters[kept++] = character;
+  }
+  for (size_t i = 0; i < kept; ++i) utf8::append(out, characters[i].code);
+  characters.clear();
+}
+
+}  // namespace
+
+std::string_view to_nfc(std::string_view text, std::string& storage) {
+  // Characters below U+0300 are in NFC already; from there on the first byte is at least 0xcc.
+  constexpr uint8_t kLeadOfU0300 = 0xcc;
+  const auto unaffected = [](char c) { return static_cast<uint8_t>(c) < kLeadOfU0300; };
+  if (std::all_of(text.begin(), text.end(), unaffected)) return text;
+
+  storage.clear();
+  storage.reserve(text.size());
+  std::vector<Character> characters;
+  for (size_t position = 0; position < text.size();) {
+    const utf8::Step step = utf8::decode(text, position);
+    if (step.form == utf8::Form::valid) {
+      decompose(step.code, characters);
+    } else {
+      flush(characters, storage);
+      storage.append(text.substr(position, step.length));
+    }
+    position += step.length;
+  }
+  flush(characters, storage);
+  return storage;
+}
+
+}  // namespace bitwin
