@@ -24,7 +24,7 @@ class PackedMatrix {
   size_t bytes() const { return data_.size(); }
 
   // Packs rows [first_row, first_row + rows) from the file's bytes; first_row is a multiple of 16.
-  // Ranges of different blocks may be packed from different threads. format error when a scale is not finite.
+  // format error when a scale is not finite.
   Status pack_rows(int64_t first_row, int64_t rows, std::span<const uint8_t> bytes, const char* name);
 
   // The exact float values of one row: [cols].
