@@ -38,7 +38,7 @@ class KvSequence {
   int64_t blocks() const { return static_cast<int64_t>(blocks_.size()); }
 
  private:
-  int64_t head_dim_, kv_heads_, layers_, max_length_, length_ = 0;
+  int64_t head_dim_, kv_heads_, max_length_, length_ = 0;
   size_t block_bytes_;
   std::vector<KvBlock> blocks_;
 };

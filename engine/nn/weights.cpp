@@ -1,1 +1,112 @@
 #include "engine/nn/weights.h"
+
+#include "engine/kernels/layout.h"
+
+namespace bitwin {
+namespace {
+
+std::string shape(int64_t rows, int64_t cols) {
+  return rows == 1 ? "[" + std::to_string(cols) + "]" : "[" + std::to_string(cols) + ", " + std::to_string(rows) + "]";
+}
+
+uint64_t matrix_bytes(const LayerWeights& layer) {
+  return layer.q.bytes() + layer.k.bytes() + layer.v.bytes() + layer.output.bytes() + layer.gate.bytes() + layer.up.bytes() +
+         layer.down.bytes();
+}
+
+}  // namespace
+
+uint64_t Weights::bytes() const {
+  uint64_t total = embedding.bytes() + head.bytes();
+  for (const LayerWeights& layer : layers) total += matrix_bytes(layer);
+  return total;
+}
+
+Status WeightsBuilder::plan(const ModelConfig& config, std::span<const TensorInfo> tensors) {
+  struct Wanted {
+    int64_t rows, cols;
+    Slot slot;
+    bool optional;
+  };
+  std::unordered_map<std::string, Wanted> wanted;
+  const auto matrix = [&](std::string name, int64_t rows, int64_t cols, PackedMatrix* where) {
+    wanted.emplace(std::move(name), Wanted{rows, cols, {where, nullptr}, false});
+  };
+  const auto vector = [&](std::string name, int64_t n, std::vector<float>* where, bool optional) {
+    wanted.emplace(std::move(name), Wanted{1, n, {nullptr, where}, optional});
+  };
+
+  weights_ = Weights();
+  slots_.clear();
+  weights_.layers.resize(static_cast<size_t>(config.layers));
+  matrix("token_embd.weight", config.vocabulary, config.width, &weights_.embedding);
+  if (!config.tied) matrix("output.weight", config.vocabulary, config.width, &weights_.head);
+  vector("output_norm.weight", config.width, &weights_.output_norm, false);
+  vector("rope_freqs.weight", config.rope_dim / 2, &weights_.rope_factors, true);
+  for (int64_t i = 0; i < config.layers; ++i) {
+    LayerWeights& layer = weights_.layers[static_cast<size_t>(i)];
+    const std::string prefix = "blk." + std::to_string(i) + ".";
+    vector(prefix + "attn_norm.weight", config.width, &layer.attention_norm, false);
+    matrix(prefix + "attn_q.weight", config.q_width(), config.width, &layer.q);
+    matrix(prefix + "attn_k.weight", config.kv_width(), config.width, &layer.k);
+    matrix(prefix + "attn_v.weight", config.kv_width(), config.width, &layer.v);
+    vector(prefix + "attn_q.bias", config.q_width(), &layer.q_bias, true);
+    vector(prefix + "attn_k.bias", config.kv_width(), &layer.k_bias, true);
+    vector(prefix + "attn_v.bias", config.kv_width(), &layer.v_bias, true);
+    matrix(prefix + "attn_output.weight", config.width, config.q_width(), &layer.output);
+    vector(prefix + "attn_output.bias", config.width, &layer.output_bias, true);
+    vector(prefix + "ffn_norm.weight", config.width, &layer.ffn_norm, false);
+    matrix(prefix + "ffn_gate.weight", config.ffn, config.width, &layer.gate);
+    matrix(prefix + "ffn_up.weight", config.ffn, config.width, &layer.up);
+    matrix(prefix + "ffn_down.weight", config.width, config.ffn, &layer.down);
+  }
+
+  for (const TensorInfo& tensor : tensors) {
+    const auto found = wanted.find(tensor.name);
+    if (found == wanted.end())
+      return error(Code::unsupported, "tensor %s is not part of a %s model as this program knows it", tensor.name.c_str(),
+                   config.architecture_name.c_str());
+    const Wanted& want = found->second;
+    if (tensor.rows() != want.rows || tensor.cols() != want.cols)
+      return error(Code::format, "tensor %s has the shape %s, but the model's hyper-parameters ask for %s", tensor.name.c_str(),
+                   shape(tensor.rows(), tensor.cols()).c_str(), shape(want.rows, want.cols).c_str());
+    if (want.slot.matrix != nullptr) {
+      BITWIN_ASSIGN_OR_RETURN(*want.slot.matrix,
+                              PackedMatrix::allocate(tensor.type, want.rows, want.cols, tensor.name.c_str()));
+    } else {
+      if (packed_format(tensor.type).bits != 0)
+        return error(Code::unsupported, "tensor %s is %s; vectors must be F32, F16 or BF16", tensor.name.c_str(),
+                     tensor_type_info(tensor.type)->name);
+      want.slot.vector->resize(static_cast<size_t>(want.cols));
+    }
+    slots_.emplace(tensor.name, want.slot);
+    wanted.erase(found);
+  }
+  for (const auto& [name, want] : wanted) {
+    if (!want.optional) return error(Code::format, "the file has no tensor %s", name.c_str());
+  }
+  return Status();
+}
+
+Status WeightsBuilder::add_rows(const TensorInfo& tensor, int64_t first_row, int64_t rows, std::span<const uint8_t> bytes) {
+  const auto found = slots_.find(tensor.name);
+  if (found == slots_.end()) return error(Code::internal, "tensor %s was not planned", tensor.name.c_str());
+  if (found->second.matrix != nullptr) return found->second.matrix->pack_rows(first_row, rows, bytes, tensor.name.c_str());
+  std::vector<float>& vector = *found->second.vector;
+  PackedMatrix row;
+  BITWIN_ASSIGN_OR_RETURN(row, PackedMatrix::allocate(tensor.type, 1, tensor.cols(), tensor.name.c_str()));
+  BITWIN_RETURN_IF_ERROR(row.pack_rows(0, 1, bytes, tensor.name.c_str()));
+  row.dequantize_row(0, vector.data());
+  return Status();
+}
+
+Result<Weights> WeightsBuilder::finish() {
+  slots_.clear();
+  for (const float factor : weights_.rope_factors) {
+    if (!(factor > 0.0f && factor <= 1e30f))
+      return error(Code::format, "tensor rope_freqs.weight holds %g; the factors must be positive numbers", static_cast<double>(factor));
+  }
+  return std::move(weights_);
+}
+
+}  // namespace bitwin
