@@ -1,0 +1,248 @@
+#include "native/system.h"
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <utility>
+
+#ifdef _WIN32
+#define WIN32_LEAN_AND_MEAN
+#define NOMINMAX
+#include <windows.h>
+// After windows.h, which it needs.
+#include <fcntl.h>
+#include <io.h>
+#include <shellapi.h>
+#else
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+#endif
+
+namespace bitwin::native {
+
+#ifdef _WIN32
+
+namespace {
+
+std::string from_utf16(const wchar_t* text, int length) {
+  int bytes = WideCharToMultiByte(CP_UTF8, 0, text, length, nullptr, 0, nullptr, nullptr);
+  std::string result(static_cast<size_t>(bytes), '\0');
+  WideCharToMultiByte(CP_UTF8, 0, text, length, result.data(), bytes, nullptr, nullptr);
+  return result;
+}
+
+std::wstring to_utf16(const std::string& text) {
+  int length = MultiByteToWideChar(CP_UTF8, 0, text.data(), static_cast<int>(text.size()), nullptr, 0);
+  std::wstring result(static_cast<size_t>(length), L'\0');
+  MultiByteToWideChar(CP_UTF8, 0, text.data(), static_cast<int>(text.size()), result.data(), length);
+  return result;
+}
+
+HANDLE handle_of(Stream stream) {
+  DWORD names[] = {STD_INPUT_HANDLE, STD_OUTPUT_HANDLE, STD_ERROR_HANDLE};
+  return GetStdHandle(names[static_cast<int>(stream)]);
+}
+
+void (*interrupt_handler)() = nullptr;
+
+BOOL WINAPI on_console_event(DWORD event) {
+  if (event != CTRL_C_EVENT) return FALSE;
+  interrupt_handler();
+  return TRUE;
+}
+
+}  // namespace
+
+std::vector<std::string> set_up_process(int, char**) {
+  for (int descriptor = 0; descriptor < 3; ++descriptor) _setmode(descriptor, _O_BINARY);
+  SetConsoleCP(CP_UTF8);
+  SetConsoleOutputCP(CP_UTF8);
+  for (Stream stream : {Stream::output, Stream::error}) {
+    DWORD mode = 0;
+    if (GetConsoleMode(handle_of(stream), &mode)) {
+      SetConsoleMode(handle_of(stream), mode | ENABLE_VIRTUAL_TERMINAL_PROCESSING);
+    }
+  }
+  int count = 0;
+  wchar_t** wide = CommandLineToArgvW(GetCommandLineW(), &count);
+  std::vector<std::string> arguments;
+  for (int i = 0; i < count; ++i) arguments.push_back(from_utf16(wide[i], static_cast<int>(wcslen(wide[i]))));
+  LocalFree(wide);
+  return arguments;
+}
+
+std::string environment_variable(const char* name) {
+  std::wstring wide_name = to_utf16(name);
+  DWORD length = GetEnvironmentVariableW(wide_name.c_str(), nullptr, 0);
+  if (length == 0) return "";
+  std::wstring value(length, L'\0');
+  length = GetEnvironmentVariableW(wide_name.c_str(), value.data(), length);
+  return from_utf16(value.data(), static_cast<int>(length));
+}
+
+bool is_terminal(Stream stream) {
+  DWORD mode = 0;
+  return GetConsoleMode(handle_of(stream), &mode) != 0;
+}
+
+int terminal_width() {
+  CONSOLE_SCREEN_BUFFER_INFO info;
+  if (!GetConsoleScreenBufferInfo(handle_of(Stream::error), &info)) return 80;
+  return info.srWindow.Right - info.srWindow.Left + 1;
+}
+
+WriteResult write_stream(Stream stream, std::string_view text) {
+  while (!text.empty()) {
+    DWORD written = 0;
+    // Consoles of older systems refuse large writes.
+    DWORD wanted = static_cast<DWORD>(text.size() < 16384 ? text.size() : 16384);
+    if (!WriteFile(handle_of(stream), text.data(), wanted, &written, nullptr)) {
+      DWORD reason = GetLastError();
+      if (reason == ERROR_BROKEN_PIPE || reason == ERROR_NO_DATA) return WriteResult::reader_gone;
+      errno = reason == ERROR_DISK_FULL ? ENOSPC : EIO;
+      return WriteResult::failed;
+    }
+    text.remove_prefix(written);
+  }
+  return WriteResult::ok;
+}
+
+LineResult read_terminal_line(std::string& line) {
+  std::wstring wide;
+  for (;;) {
+    wchar_t piece[1024];
+    DWORD count = 0;
+    SetLastError(0);
+    BOOL read = ReadConsoleW(handle_of(Stream::input), piece, 1024, &count, nullptr);
+    if (GetLastError() == ERROR_OPERATION_ABORTED) return LineResult::interrupted;
+    if (!read || count == 0) return LineResult::end;
+    wide.append(piece, count);
+    if (wide.back() == L'\n') break;
+  }
+  while (!wide.empty() && (wide.back() == L'\n' || wide.back() == L'\r')) wide.pop_back();
+  if (wide == L"\x1a") return LineResult::end;  // Ctrl-Z
+  line = from_utf16(wide.data(), static_cast<int>(wide.size()));
+  return LineResult::line;
+}
+
+long read_input(char* data, size_t size) {
+  return _read(0, data, static_cast<unsigned>(size < (1u << 20) ? size : (1u << 20)));
+}
+
+std::FILE* open_file(const std::string& path) {
+  std::FILE* file = _wfopen(to_utf16(path).c_str(), L"rb");
+  if (file) std::setvbuf(file, nullptr, _IONBF, 0);
+  return file;
+}
+
+void catch_interrupts(void (*handler)()) {
+  interrupt_handler = handler;
+  SetConsoleCtrlHandler(on_console_event, TRUE);
+}
+
+void leave_now(int exit_code) { ExitProcess(static_cast<UINT>(exit_code)); }
+
+#else
+
+namespace {
+
+void (*volatile interrupt_handler)() = nullptr;
+
+void on_signal(int) {
+  int saved = errno;
+  interrupt_handler();
+  errno = saved;
+}
+
+}  // namespace
+
+std::vector<std::string> set_up_process(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);
+  return std::vector<std::string>(argv, argv + argc);
+}
+
+std::string environment_variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+bool is_terminal(Stream stream) { return isatty(static_cast<int>(stream)) == 1; }
+
+int terminal_width() {
+  winsize size{};
+  if (ioctl(static_cast<int>(Stream::error), TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 80;
+  return size.ws_col;
+}
+
+WriteResult write_stream(Stream stream, std::string_view text) {
+  while (!text.empty()) {
+    ssize_t written = ::write(static_cast<int>(stream), text.data(), text.size());
+    if (written < 0) {
+      if (errno == EINTR) continue;
+      if (errno == EAGAIN || errno == EWOULDBLOCK) {  // another process made the shared pipe non-blocking
+        pollfd ready{static_cast<int>(stream), POLLOUT, 0};
+        poll(&ready, 1, -1);
+        continue;
+      }
+      return errno == EPIPE ? WriteResult::reader_gone : WriteResult::failed;
+    }
+    text.remove_prefix(static_cast<size_t>(written));
+  }
+  return WriteResult::ok;
+}
+
+LineResult read_terminal_line(std::string& line) {
+  static std::string pending;
+  for (;;) {
+    size_t end = pending.find('\n');
+    if (end != std::string::npos) {
+      line = pending.substr(0, end);
+      pending.erase(0, end + 1);
+      if (!line.empty() && line.back() == '\r') line.pop_back();
+      return LineResult::line;
+    }
+    char piece[4096];
+    ssize_t count = ::read(static_cast<int>(Stream::input), piece, sizeof piece);
+    if (count < 0 && errno == EINTR) {
+      pending.clear();
+      return LineResult::interrupted;
+    }
+    if (count <= 0) {
+      line = std::exchange(pending, "");
+      return line.empty() ? LineResult::end : LineResult::line;
+    }
+    pending.append(piece, static_cast<size_t>(count));
+  }
+}
+
+long read_input(char* data, size_t size) {
+  for (;;) {
+    ssize_t count = ::read(static_cast<int>(Stream::input), data, size);
+    if (count >= 0 || errno != EINTR) return static_cast<long>(count);
+  }
+}
+
+std::FILE* open_file(const std::string& path) {
+  std::FILE* file = std::fopen(path.c_str(), "rb");
+  if (file) std::setvbuf(file, nullptr, _IONBF, 0);
+  return file;
+}
+
+void catch_interrupts(void (*handler)()) {
+  interrupt_handler = handler;
+  struct sigaction action {};
+  action.sa_handler = on_signal;  // without SA_RESTART, so that a read at the terminal returns
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGINT, &action, nullptr);
+}
+
+void leave_now(int exit_code) { _exit(exit_code); }
+
+#endif
+
+bool understands_escapes(Stream stream) { return is_terminal(stream) && environment_variable("TERM") != "dumb"; }
+
+bool wants_colour(Stream stream) { return understands_escapes(stream) && environment_variable("NO_COLOR").empty(); }
+
+}  // namespace bitwin::native

@@ -1,0 +1,49 @@
+// Everything of the program that differs by operating system: arguments, terminals, signals, files by name.
+// system.cpp is the only file in native/ with platform conditionals. All strings are UTF-8.
+#pragma once
+
+#include <cstdio>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace bitwin::native {
+
+enum class Stream { input = 0, output = 1, error = 2 };
+
+// Prepares the process (UTF-8 console, binary pipes, no death by SIGPIPE) and returns its arguments, the program's
+// name first.
+std::vector<std::string> set_up_process(int argc, char** argv);
+
+// The value of an environment variable, or an empty string.
+std::string environment_variable(const char* name);
+
+bool is_terminal(Stream stream);
+// Columns of the terminal on standard error; 80 when unknown.
+int terminal_width();
+// Whether escape sequences do on this stream what they should: a terminal that is not "dumb".
+bool understands_escapes(Stream stream);
+// The same, and the user has not set NO_COLOR (https://no-color.org).
+bool wants_colour(Stream stream);
+
+enum class WriteResult { ok, reader_gone, failed };
+// Writes all of `text` unbuffered; on `failed`, errno says why.
+WriteResult write_stream(Stream stream, std::string_view text);
+
+enum class LineResult { line, end, interrupted };
+// Reads one line from the terminal, without its line end.
+LineResult read_terminal_line(std::string& line);
+
+// Reads up to `size` bytes of standard input; 0 at its end, -1 on an error (errno).
+long read_input(char* data, size_t size);
+
+// Opens a file for reading without buffering, or returns null (errno).
+std::FILE* open_file(const std::string& path);
+
+// From now on Ctrl-C calls `handler` instead of ending the process. It runs in a signal handler or on another
+// thread: it may only store to atomics and call Session::stop() and leave_now().
+void catch_interrupts(void (*handler)());
+// Ends the process at once, from a handler too.
+[[noreturn]] void leave_now(int exit_code);
+
+}  // namespace bitwin::native
