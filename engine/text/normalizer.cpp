@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "engine/text/code_range.h"
 #include "engine/text/utf8.h"
 
 namespace bitwin {
@@ -16,14 +17,29 @@ struct Character {
   int combining_class;
 };
 
+// Combining marks from Unicode 10 on. The models' tokenisers were published with, and run on, a library that has the
+// tables of Unicode 9: it leaves these marks where they are.
+constexpr CodeRange kLaterMarks[] = {{0x7fd, 0x7fd},     {0x898, 0x89f},     {0x8ca, 0x8d3},     {0x9fe, 0x9fe},
+                                     {0xc3c, 0xc3c},     {0xd3b, 0xd3c},     {0xeba, 0xeba},     {0x1715, 0x1715},
+                                     {0x1abf, 0x1ace},   {0x1df6, 0x1dfa},   {0xa82c, 0xa82c},   {0x10d24, 0x10d27},
+                                     {0x10eab, 0x10eac}, {0x10efd, 0x10eff}, {0x10f46, 0x10f50}, {0x10f82, 0x10f85},
+                                     {0x11070, 0x11070}, {0x1133b, 0x1133b}, {0x1145e, 0x1145e}, {0x11839, 0x1183a},
+                                     {0x1193d, 0x1193e}, {0x11943, 0x11943}, {0x119e0, 0x119e0}, {0x11a34, 0x11a34},
+                                     {0x11a47, 0x11a47}, {0x11a99, 0x11a99}, {0x11d42, 0x11d42}, {0x11d44, 0x11d45},
+                                     {0x11d97, 0x11d97}, {0x11f41, 0x11f42}, {0x16ff0, 0x16ff1}, {0x1e08f, 0x1e08f},
+                                     {0x1e130, 0x1e136}, {0x1e2ae, 0x1e2ae}, {0x1e2ec, 0x1e2ef}, {0x1e4ec, 0x1e4ef}};
+constexpr char32_t kLaterComposite = 0x11938;  // the one composite of Unicode 10 to 15
+
 int combining_class(char32_t code) {
-  return code < 0x300 ? 0 : utf8proc_get_property(static_cast<utf8proc_int32_t>(code))->combining_class;
+  if (code < 0x300) return 0;
+  const int value = utf8proc_get_property(static_cast<utf8proc_int32_t>(code))->combining_class;
+  return value != 0 && !within(kLaterMarks, code) ? value : 0;
 }
 
 // Appends the full canonical decomposition of `code`.
 void decompose(char32_t code, std::vector<Character>& out) {
   constexpr char32_t kFirstDecomposable = 0xc0;
-  if (code < kFirstDecomposable) {
+  if (code < kFirstDecomposable || code == kLaterComposite) {
     out.push_back({code, 0});
     return;
   }
@@ -52,7 +68,8 @@ char32_t compose(char32_t first, char32_t second) {
   }
   utf8proc_int32_t pair[2] = {static_cast<utf8proc_int32_t>(first), static_cast<utf8proc_int32_t>(second)};
   const auto options = static_cast<utf8proc_option_t>(UTF8PROC_COMPOSE | UTF8PROC_STABLE);
-  return utf8proc_normalize_utf32(pair, 2, options) == 1 ? static_cast<char32_t>(pair[0]) : 0;
+  const bool composed = utf8proc_normalize_utf32(pair, 2, options) == 1;
+  return composed && pair[0] != kLaterComposite ? static_cast<char32_t>(pair[0]) : 0;
 }
 
 // Orders and composes decomposed characters, and appends them to `out` as UTF-8; empties `characters`.

@@ -2,11 +2,10 @@
 
 #include <utf8proc.h>
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
-#include <iterator>
 
+#include "engine/text/code_range.h"
 #include "engine/text/utf8.h"
 
 namespace bitwin {
@@ -15,26 +14,15 @@ namespace {
 // Letters are \p{L}, numbers \p{N}, spaces and newlines (CR and LF) together \s.
 enum class Class : uint8_t { other, letter, number, space, newline, invalid, end };
 
-struct Range {
-  char32_t first, last;
-};
-
 // Letters and numbers of Unicode 15.1 and 16, so that the split does not depend on utf8proc's version.
-constexpr Range kLaterLetters[] = {{0x1c89, 0x1c8a},   {0xa7cb, 0xa7cd},   {0xa7da, 0xa7dc},   {0x105c0, 0x105f3},
-                                   {0x10d4a, 0x10d65}, {0x10d6f, 0x10d85}, {0x10ec2, 0x10ec4}, {0x11380, 0x11389},
-                                   {0x1138b, 0x1138b}, {0x1138e, 0x1138e}, {0x11390, 0x113b5}, {0x113b7, 0x113b7},
-                                   {0x113d1, 0x113d1}, {0x113d3, 0x113d3}, {0x11bc0, 0x11be0}, {0x13460, 0x143fa},
-                                   {0x16100, 0x1611d}, {0x16d40, 0x16d6c}, {0x18cff, 0x18cff}, {0x1e5d0, 0x1e5ed},
-                                   {0x1e5f0, 0x1e5f0}, {0x2ebf0, 0x2ee5d}};
-constexpr Range kLaterNumbers[] = {{0x10d40, 0x10d49}, {0x116d0, 0x116e3}, {0x11bf0, 0x11bf9}, {0x16130, 0x16139},
-                                   {0x16d70, 0x16d79}, {0x1ccf0, 0x1ccf9}, {0x1e5f1, 0x1e5fa}};
-
-template <size_t kSize>
-bool within(const Range (&ranges)[kSize], char32_t code) {
-  const Range* range =
-      std::partition_point(std::begin(ranges), std::end(ranges), [&](const Range& r) { return r.last < code; });
-  return range != std::end(ranges) && range->first <= code;
-}
+constexpr CodeRange kLaterLetters[] = {{0x1c89, 0x1c8a},   {0xa7cb, 0xa7cd},   {0xa7da, 0xa7dc},   {0x105c0, 0x105f3},
+                                       {0x10d4a, 0x10d65}, {0x10d6f, 0x10d85}, {0x10ec2, 0x10ec4}, {0x11380, 0x11389},
+                                       {0x1138b, 0x1138b}, {0x1138e, 0x1138e}, {0x11390, 0x113b5}, {0x113b7, 0x113b7},
+                                       {0x113d1, 0x113d1}, {0x113d3, 0x113d3}, {0x11bc0, 0x11be0}, {0x13460, 0x143fa},
+                                       {0x16100, 0x1611d}, {0x16d40, 0x16d6c}, {0x18cff, 0x18cff}, {0x1e5d0, 0x1e5ed},
+                                       {0x1e5f0, 0x1e5f0}, {0x2ebf0, 0x2ee5d}};
+constexpr CodeRange kLaterNumbers[] = {{0x10d40, 0x10d49}, {0x116d0, 0x116e3}, {0x11bf0, 0x11bf9}, {0x16130, 0x16139},
+                                       {0x16d70, 0x16d79}, {0x1ccf0, 0x1ccf9}, {0x1e5f1, 0x1e5fa}};
 
 // White_Space beyond ASCII.
 bool is_space(char32_t code) {

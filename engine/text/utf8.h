@@ -52,7 +52,7 @@ inline void append(std::string& out, char32_t code) {
     return;
   }
   const int following = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
-  put((0xf00u >> following & 0xffu) | code >> (6 * following));
+  put((0xff80u >> following & 0xffu) | code >> (6 * following));
   for (int i = following - 1; i >= 0; --i) put(0x80 | (code >> (6 * i) & 0x3f));
 }
 
