@@ -131,7 +131,7 @@ void GgufWriter::set_alignment(uint32_t alignment) {
 
 void GgufWriter::add_tensor(std::string_view name, uint32_t type, const std::vector<uint64_t>& dims,
                             std::vector<uint8_t> data) {
-  tensors_.push_back({std::string(name), type, dims, std::move(data), kAsItIs});
+  tensors_.push_back({std::string(name), type, dims, std::move(data), std::nullopt});
 }
 
 void GgufWriter::set_last_offset(uint64_t offset) { tensors_.back().declared_offset = offset; }
@@ -139,8 +139,8 @@ void GgufWriter::set_last_offset(uint64_t offset) { tensors_.back().declared_off
 std::vector<uint8_t> GgufWriter::finish() const {
   std::vector<uint8_t> out = {'G', 'G', 'U', 'F'};
   append_le(out, version_, 4);
-  append_le(out, tensor_count_ == kAsItIs ? tensors_.size() : tensor_count_, 8);
-  append_le(out, entry_count_ == kAsItIs ? entries_ : entry_count_, 8);
+  append_le(out, tensor_count_.value_or(tensors_.size()), 8);
+  append_le(out, entry_count_.value_or(entries_), 8);
   out.insert(out.end(), metadata_.begin(), metadata_.end());
   uint64_t offset = 0;
   for (const Tensor& tensor : tensors_) {
@@ -148,7 +148,7 @@ std::vector<uint8_t> GgufWriter::finish() const {
     append_le(out, tensor.dims.size(), 4);
     for (uint64_t dim : tensor.dims) append_le(out, dim, 8);
     append_le(out, tensor.type, 4);
-    append_le(out, tensor.declared_offset == kAsItIs ? offset : tensor.declared_offset, 8);
+    append_le(out, tensor.declared_offset.value_or(offset), 8);
     offset = align_up(offset + tensor.data.size(), alignment_);
   }
   for (const Tensor& tensor : tensors_) {

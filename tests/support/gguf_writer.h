@@ -3,8 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "engine/load/gguf.h"
@@ -61,9 +63,8 @@ class GgufWriter {
     uint32_t type;
     std::vector<uint64_t> dims;
     std::vector<uint8_t> data;
-    uint64_t declared_offset;
+    std::optional<uint64_t> declared_offset;
   };
-  static constexpr uint64_t kAsItIs = ~uint64_t{0};
 
   void begin_entry(std::string_view key, uint32_t type);
   void append_string(std::vector<uint8_t>& out, std::string_view text) const;
@@ -71,8 +72,8 @@ class GgufWriter {
   uint32_t version_;
   uint64_t alignment_ = 32;
   uint64_t entries_ = 0;
-  uint64_t tensor_count_ = kAsItIs;
-  uint64_t entry_count_ = kAsItIs;
+  std::optional<uint64_t> tensor_count_;
+  std::optional<uint64_t> entry_count_;
   std::vector<uint8_t> metadata_;
   std::vector<Tensor> tensors_;
 };
