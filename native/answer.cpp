@@ -107,7 +107,10 @@ void print_statistics(const Session& session, const ModelInfo& info, const Answe
                      milliseconds(times.input + times.first_token) + " | " + speed(times.generated_tokens, 0) + ", " +
                      describe(answer.finish) + " | seed " + std::to_string(seed) + " | " + info.kernel + ", " +
                      format("%d thread%s", info.threads, info.threads == 1 ? "" : "s") + "]\n";
-  if (wants_colour(Stream::error)) text = "\x1b[2m" + text + "\x1b[0m";
+  if (wants_colour(Stream::error)) {
+    text.pop_back();
+    text = "\x1b[2m" + text + "\x1b[0m\n";
+  }
   write_err(text);
 }
 

@@ -45,7 +45,7 @@ Command add_eval(CLI::App& program) {
       "Prints JSON: mean_kl and p99_kl (divergence from the reference, nats), same_top (share of positions with the\n"
       "reference's most likely token), ppl (perplexity of a whole text), greedy_agreement (share of greedy steps with\n"
       "the reference's token, up to the first that is a close call). What a form does not give is null.\n\n"
-      "Example:\n  bitwin eval -m smollm2.gguf --reference tests/golden/logits/smollm2.text.json\n");
+      "Example:\n  bitwin eval -m smollm2.gguf --reference tests/golden/logits/smollm2.text.json");
   return {app, [options] { return run(*options); }};
 }
 

@@ -1,4 +1,5 @@
 // bitwin info: what a model file holds, and which kernels this machine has.
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "native/commands.h"
@@ -13,6 +14,9 @@ struct Options {
   bool list_kernels = false;
   bool json = false;
 };
+
+// 0.6 rather than the 0.6000000238418579 that the float is.
+double decimal(float value) { return std::strtod(format("%.6g", static_cast<double>(value)).c_str(), nullptr); }
 
 nlohmann::ordered_json to_json(const Model& model) {
   const ModelInfo& info = model.info();
@@ -47,10 +51,10 @@ nlohmann::ordered_json to_json(const Model& model) {
           {"chat_template", !info.chat_template.empty()},
           {"sampling",
            {{"from_file", info.file_sampling},
-            {"temperature", info.sampling.temperature},
+            {"temperature", decimal(info.sampling.temperature)},
             {"top_k", info.sampling.top_k},
-            {"top_p", info.sampling.top_p},
-            {"min_p", info.sampling.min_p}}},
+            {"top_p", decimal(info.sampling.top_p)},
+            {"min_p", decimal(info.sampling.min_p)}}},
           {"kernel", info.kernel},
           {"threads", info.threads}};
 }
@@ -135,7 +139,7 @@ Command add_info(CLI::App& program) {
   app->add_flag("--kernels", options->list_kernels,
                 "List the kernels this machine can use, the best first, one a line");
   app->add_flag("--json", options->json, "Print JSON");
-  app->footer("Examples:\n  bitwin info -m model.gguf\n  bitwin info --kernels\n");
+  app->footer("Examples:\n  bitwin info -m model.gguf\n  bitwin info --kernels");
   return {app, [options] { return run(*options); }};
 }
 

@@ -75,7 +75,7 @@ Command add_parity(CLI::App& program) {
       "Prints JSON: kernel, threads, chunk, prompt_tokens, ids (the greedy tokens), steps (a hash of each step's\n"
       "logits) and fingerprint (a hash of those). For one model and prompt the last three are the same on every\n"
       "machine, with every kernel, any number of threads and any chunk.\n\n"
-      "Example:\n  echo '[1, 2, 3]' | bitwin parity -m model.gguf --ids - -n 8 --threads 2 --chunk 7\n");
+      "Example:\n  echo '[1, 2, 3]' | bitwin parity -m model.gguf --ids - -n 8 --threads 2 --chunk 7");
   return {app, [options] { return run(*options); }};
 }
 

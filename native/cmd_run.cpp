@@ -25,8 +25,7 @@ Examples:
   bitwin run -m model.gguf "Why is the sky blue?"
   bitwin run -m model.gguf --system "You are a poet." --seed 7 --max-tokens 200 "Write about rain."
   git diff | bitwin run -m model.gguf --quiet - > summary.txt
-  bitwin run -m model.gguf --raw --temp 0 "Once upon a time"
-)";
+  bitwin run -m model.gguf --raw --temp 0 "Once upon a time")";
 
 struct Options {
   ModelOptions model;

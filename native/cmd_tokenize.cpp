@@ -91,7 +91,7 @@ Command add_tokenize(CLI::App& program) {
       ->excludes(bos);
   app->footer(
       "Examples:\n  bitwin tokenize -m model.gguf \"Hello there\"\n  bitwin tokenize -m model.gguf --jsonl "
-      "texts.jsonl\n");
+      "texts.jsonl");
   return {app, [options] { return run(*options); }};
 }
 

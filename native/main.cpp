@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "native/commands.h"
+#include "native/help.h"
 #include "native/output.h"
 #include "native/system.h"
 
@@ -18,23 +19,36 @@ constexpr char kExamples[] = R"(Examples:
   bitwin info -m model.gguf                         what the file holds
 
 'bitwin COMMAND --help' explains a command. Exit codes: 0 success, 1 the work failed,
-2 wrong usage, 130 stopped by Ctrl-C.
-)";
+2 wrong usage, 130 stopped by Ctrl-C.)";
+
+// ": a b" out of CLI11's "The following arguments were not expected: a b".
+std::string unexpected(const CLI::ParseError& error) {
+  std::string text = error.what();
+  size_t colon = text.find(": ");
+  return colon == std::string::npos ? "" : text.substr(colon);
+}
+
+std::string describe(const CLI::App& program, const CLI::App* chosen, const CLI::ParseError& error) {
+  if (!dynamic_cast<const CLI::ExtrasError*>(&error)) return error.what();
+  if (chosen == &program) return std::string("there is no such command or option") + unexpected(error);
+  return "not expected" + unexpected(error) +
+         (chosen->get_name() == "run" ? " (a prompt of several words needs quotes)" : "");
+}
 
 // Prints help or version when asked, else what is wrong with the command line.
 int report(const CLI::App& program, const CLI::ParseError& error) {
   const CLI::App* chosen = &program;
   while (!chosen->get_subcommands().empty()) chosen = chosen->get_subcommands().front();
-  if (error.get_name() == "CallForHelp") {
-    write_out(chosen->help());
+  if (dynamic_cast<const CLI::CallForHelp*>(&error)) {
+    write_out(chosen == &program ? program.help() : chosen->help("bitwin"));
     return 0;
   }
-  if (error.get_name() == "CallForVersion") {
+  if (dynamic_cast<const CLI::CallForVersion*>(&error)) {
     write_out(std::string("bitwin ") + version() + "\n");
     return 0;
   }
   std::string name = chosen == &program ? "bitwin" : "bitwin " + chosen->get_name();
-  print_error(std::string(error.what()) + "\n'" + name + " --help' shows the options.");
+  print_error(describe(program, chosen, error) + "\n'" + name + " --help' shows the options.");
   return kExitUsage;
 }
 
@@ -43,7 +57,7 @@ int run_program(std::vector<std::string> arguments) {
   program.set_version_flag("--version", version(), "Print the version and exit");
   program.set_help_flag("-h,--help", "Print this help and exit");
   program.footer(kExamples);
-  program.get_formatter()->column_width(26);
+  program.formatter(help_formatter());
   // At most one, so that a prompt may be a word that is also a command's name.
   program.require_subcommand(0, 1);
   std::vector<Command> commands = {add_run(program), add_info(program), add_tokenize(program), add_parity(program),

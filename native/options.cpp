@@ -25,9 +25,10 @@ std::optional<T> parse_with_from_chars(const std::string& text) {
 template <class T, class Parse, class Accept>
 CLI::Option* add_parsed(CLI::App& app, const std::string& name, std::optional<T>& value, Parse parse, Accept accept,
                         const std::string& type, const std::string& range, const std::string& description) {
-  auto assign = [&value, parse, accept, name, range](const std::string& text) {
+  std::string long_name = name.substr(name.rfind(',') + 1);
+  auto assign = [&value, parse, accept, long_name, range](const std::string& text) {
     std::optional<T> parsed = parse(text);
-    if (!parsed || !accept(*parsed)) throw CLI::ValidationError(name, "'" + text + "' is not " + range);
+    if (!parsed || !accept(*parsed)) throw CLI::ValidationError(long_name, "'" + text + "' is not " + range);
     value = parsed;
   };
   return app.add_option_function<std::string>(name, assign, description)->type_name(type);
@@ -87,7 +88,7 @@ CLI::Option* add_model_options(CLI::App& app, ModelOptions& options, bool comput
 }
 
 void add_sampling_options(CLI::App& app, SamplingFlags& flags) {
-  std::string group = "Sampling (default: what the model file asks for, else --temp 0.6 --top-p 0.95)";
+  std::string group = "Sampling (default: as the model file asks, else --temp 0.6 --top-p 0.95)";
   size_t before = app.get_options().size();
   add_real(app, "--temp", flags.temperature, 0, 100, "Temperature; 0 always takes the most likely token");
   add_parsed<int64_t>(
