@@ -6,7 +6,10 @@ namespace bitwin {
 namespace {
 
 std::string shape(int64_t rows, int64_t cols) {
-  return rows == 1 ? "[" + std::to_string(cols) + "]" : "[" + std::to_string(cols) + ", " + std::to_string(rows) + "]";
+  std::string text("[");
+  text += std::to_string(cols);
+  if (rows != 1) text.append(", ").append(std::to_string(rows));
+  return text += ']';
 }
 
 uint64_t matrix_bytes(const LayerWeights& layer) {

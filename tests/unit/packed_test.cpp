@@ -1,1 +1,135 @@
+#include "engine/kernels/packed.h"
+
+#include <cstring>
+#include <limits>
+
+#include "engine/kernels/layout.h"
+#include "tests/support/reference.h"
+#include "tests/support/tiny_model.h"
 #include "tests/unit/catch.h"
+
+namespace bitwin {
+namespace {
+
+using testing::all_tensor_types;
+using testing::random_rows;
+
+PackedMatrix pack(TensorType type, int64_t rows, int64_t cols, const std::vector<uint8_t>& bytes) {
+  auto matrix = PackedMatrix::allocate(type, rows, cols, "test");
+  REQUIRE(matrix.ok());
+  REQUIRE(matrix->pack_rows(0, rows, bytes, "test").ok());
+  return std::move(matrix).value();
+}
+
+int64_t row_bytes(TensorType type, int64_t cols) {
+  const TensorTypeInfo* info = tensor_type_info(type);
+  return cols / info->block * info->bytes;
+}
+
+uint32_t bits(float x) {
+  uint32_t u;
+  std::memcpy(&u, &x, 4);
+  return u;
+}
+
+TEST_CASE("packing keeps every weight exactly") {
+  for (const TensorType type : all_tensor_types()) {
+    const int32_t block = tensor_type_info(type)->block;
+    for (const int64_t rows : {1, 15, 16, 17, 50}) {
+      for (const int64_t blocks : {1, 2, 3, 7, 8, 9, 17}) {
+        const int64_t cols = blocks * block;
+        const auto bytes = random_rows(type, rows, cols, 0.05, static_cast<uint64_t>(rows * 100 + blocks), true);
+        const PackedMatrix matrix = pack(type, rows, cols, bytes);
+        std::vector<float> row(static_cast<size_t>(cols));
+        int64_t wrong = 0;
+        for (int64_t r = 0; r < rows; ++r) {
+          matrix.dequantize_row(r, row.data());
+          const uint8_t* source = bytes.data() + r * row_bytes(type, cols);
+          for (int64_t k = 0; k < cols; ++k) {
+            float expected;
+            if (packed_format(type).bits == 0) {
+              expected = testing::float_at(type, source, k);
+            } else {
+              const testing::Weight w = testing::weight_at(type, source, k);
+              expected = static_cast<float>(w.q) * w.scale - w.minimum;
+            }
+            wrong += bits(expected) != bits(row[static_cast<size_t>(k)]);
+          }
+        }
+        INFO(tensor_type_info(type)->name << " " << rows << " x " << cols);
+        CHECK(wrong == 0);
+      }
+    }
+  }
+}
+
+TEST_CASE("packing in pieces of 16 rows equals packing at once") {
+  for (const TensorType type : all_tensor_types()) {
+    const int64_t cols = 256;
+    const int64_t rows = 39;
+    const auto bytes = random_rows(type, rows, cols, 0.05, 7, true);
+    const PackedMatrix whole = pack(type, rows, cols, bytes);
+    auto pieces = PackedMatrix::allocate(type, rows, cols, "test");
+    REQUIRE(pieces.ok());
+    const size_t per_row = static_cast<size_t>(row_bytes(type, cols));
+    for (const int64_t first : {16, 32, 0}) {
+      const int64_t count = std::min<int64_t>(16, rows - first);
+      const std::span<const uint8_t> part(bytes.data() + static_cast<size_t>(first) * per_row, static_cast<size_t>(count) * per_row);
+      REQUIRE(pieces->pack_rows(first, count, part, "test").ok());
+    }
+    REQUIRE(pieces->bytes() == whole.bytes());
+    CHECK(std::memcmp(pieces->view().data, whole.view().data, whole.bytes()) == 0);
+    CHECK(pieces->view().has_minus_128 == whole.view().has_minus_128);
+  }
+}
+
+TEST_CASE("a packed matrix takes at most 4 % more than the file") {
+  for (const TensorType type : all_tensor_types()) {
+    const int64_t cols = 1536;
+    const double file = static_cast<double>(row_bytes(type, cols)) * 1600;
+    INFO(tensor_type_info(type)->name);
+    CHECK(static_cast<double>(packed_bytes(type, 1600, cols)) <= 1.04 * file);
+  }
+}
+
+TEST_CASE("Q8_0 notes whether a weight of -128 occurs") {
+  auto bytes = random_rows(TensorType::q8_0, 16, 64, 0.05, 3);
+  CHECK_FALSE(pack(TensorType::q8_0, 16, 64, bytes).view().has_minus_128);
+  bytes.back() = 0x80;
+  CHECK(pack(TensorType::q8_0, 16, 64, bytes).view().has_minus_128);
+}
+
+TEST_CASE("a scale that is not finite is refused with the tensor's name and row") {
+  for (const TensorType type : all_tensor_types()) {
+    if (packed_format(type).bits == 0) continue;
+    const auto good = random_rows(type, 18, 256, 0.05, 5);
+    const size_t at = static_cast<size_t>(17 * row_bytes(type, 256)) + (type == TensorType::q6_k ? 208 : 0);
+    for (const uint16_t bad : {0x7c00, 0xfc00, 0x7e01}) {
+      auto bytes = good;
+      std::memcpy(bytes.data() + at, &bad, 2);
+      auto matrix = PackedMatrix::allocate(type, 18, 256, "blk.0.x");
+      REQUIRE(matrix.ok());
+      const Status status = matrix->pack_rows(0, 18, bytes, "blk.0.x");
+      CHECK(status.code() == Code::format);
+      CHECK(status.message().find("blk.0.x") != std::string::npos);
+      CHECK(status.message().find("17") != std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("shapes that cannot be packed are refused") {
+  CHECK_FALSE(PackedMatrix::allocate(TensorType::q8_0, 16, 33, "t").ok());
+  CHECK_FALSE(PackedMatrix::allocate(TensorType::q4_k, 16, 128, "t").ok());
+  CHECK_FALSE(PackedMatrix::allocate(TensorType::f32, 0, 16, "t").ok());
+  CHECK_FALSE(PackedMatrix::allocate(TensorType::f32, 16, -1, "t").ok());
+  CHECK_FALSE(PackedMatrix::allocate(TensorType::f32, std::numeric_limits<int64_t>::max(), 16, "t").ok());
+  auto matrix = PackedMatrix::allocate(TensorType::q8_0, 32, 32, "t");
+  REQUIRE(matrix.ok());
+  const std::vector<uint8_t> bytes(34 * 32);
+  CHECK_FALSE(matrix->pack_rows(0, 33, bytes, "t").ok());
+  CHECK_FALSE(matrix->pack_rows(8, 16, std::span(bytes).first(34 * 16), "t").ok());
+  CHECK_FALSE(matrix->pack_rows(0, 16, bytes, "t").ok());
+}
+
+}  // namespace
+}  // namespace bitwin
