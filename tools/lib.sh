@@ -85,11 +85,13 @@ apt_private() {
   echo " -o Dir::Cache=$dir/cache -o APT::Sandbox::User=root -o Acquire::Retries=3"
 }
 
-# pip_download DIR REQUIREMENT: one package's binary wheel, without what it depends on.
+# pip_download DIR REQUIREMENT: one package's binary wheel, without what it depends on. At a terminal pip shows progress.
 pip_download() {
   python3 -c 'import pip' 2> /dev/null || install_packages python3-pip
-  python3 -m pip download -q --no-deps --only-binary :all: --disable-pip-version-check -d "$1" "$2" > "$1/pip.log" 2>&1 || {
-    cat "$1/pip.log" >&2
-    die "could not download the package $2"
-  }
+  local -a pip=(python3 -m pip download --no-deps --only-binary :all: --no-cache-dir --disable-pip-version-check -d "$1" "$2")
+  if [ -t 2 ]; then
+    "${pip[@]}" >&2 || die "could not download the package $2"
+  else
+    quietly "$BITWIN_CACHE/logs/pip.log" "${pip[@]}" -q
+  fi
 }
