@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "engine/text/code_range.h"
@@ -15,6 +16,7 @@ namespace {
 struct Character {
   char32_t code;
   int combining_class;
+  size_t order;  // among the characters of a text
 };
 
 // Combining marks from Unicode 10 on. The models' tokenisers were published with, and run on, a library that has the
@@ -40,7 +42,7 @@ int combining_class(char32_t code) {
 void decompose(char32_t code, std::vector<Character>& out) {
   constexpr char32_t kFirstDecomposable = 0xc0;
   if (code < kFirstDecomposable || code == kLaterComposite) {
-    out.push_back({code, 0});
+    out.push_back({code, 0, out.size()});
     return;
   }
   utf8proc_int32_t parts[8];
@@ -48,7 +50,7 @@ void decompose(char32_t code, std::vector<Character>& out) {
                                                          static_cast<utf8proc_option_t>(UTF8PROC_DECOMPOSE), nullptr);
   for (utf8proc_ssize_t i = 0; i < count; ++i) {
     const auto part = static_cast<char32_t>(parts[i]);
-    out.push_back({part, combining_class(part)});
+    out.push_back({part, combining_class(part), out.size()});
   }
 }
 
@@ -79,9 +81,10 @@ void flush(std::vector<Character>& characters, std::string& out) {
     if (characters[i].combining_class == 0) continue;
     size_t end = i + 1;
     while (end < characters.size() && characters[end].combining_class != 0) ++end;
-    std::stable_sort(characters.begin() + static_cast<std::ptrdiff_t>(i),
-                     characters.begin() + static_cast<std::ptrdiff_t>(end),
-                     [](const Character& a, const Character& b) { return a.combining_class < b.combining_class; });
+    std::sort(characters.begin() + static_cast<std::ptrdiff_t>(i),
+              characters.begin() + static_cast<std::ptrdiff_t>(end), [](const Character& a, const Character& b) {
+                return std::pair(a.combining_class, a.order) < std::pair(b.combining_class, b.order);
+              });
     i = end - 1;
   }
 

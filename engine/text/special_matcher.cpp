@@ -49,7 +49,7 @@ Status SpecialMatcher::build(const Vocabulary& vocabulary) {
   // Failure links by ascending depth. A state's own token is longer than any that its failure state ends.
   std::vector<uint32_t> order(states_.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<uint32_t>(i);
-  std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return depth[a] < depth[b]; });
+  std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return depth[a] < depth[b]; });
   for (uint32_t i : order) {
     if (i == 0) continue;
     State& state = states_[i];
