@@ -87,7 +87,7 @@ nlohmann::json read_json(const std::string& path) {
 nlohmann::json parse_json(const std::string& text, const std::string& where) {
   try {
     return nlohmann::json::parse(text);
-  } catch (const nlohmann::json::parse_error& error) {
+  } catch (const nlohmann::json::exception& error) {  // a parse_error, or out_of_range for 1e400
     // The library's sentence begins with a tag in brackets: "[json.exception.parse_error.101] parse error at ...".
     std::string reason = error.what();
     size_t tag = reason.find("] ");
