@@ -11,6 +11,7 @@
 
 #include "engine/load/config.h"
 #include "engine/load/gguf.h"
+#include "tests/support/allocations.h"
 #include "tests/support/gguf_collector.h"
 #include "tests/support/gguf_writer.h"
 #include "tests/unit/catch.h"
@@ -217,6 +218,35 @@ TEST_CASE("Huge counts and lengths are errors that give the number") {
   GgufWriter long_name;
   long_name.add_tensor(std::string(256, 'n'), TensorType::f32, {1}, Bytes(4));
   CHECK(error_of(long_name.finish()) == "the name of tensor 1 has 256 bytes, but at most 255 are allowed");
+}
+
+TEST_CASE("Claimed sizes allocate no memory before their bytes arrive") {
+  const auto largest = [](const Bytes& bytes) {
+    GgufCollector sink;
+    GgufReader reader(sink, 0);  // the size is not known: the claims cannot be checked against it
+    testing::reset_largest_allocation();
+    (void)reader.feed(bytes);
+    return testing::largest_allocation();
+  };
+  const auto entry = [](GgufType type, std::initializer_list<std::pair<uint64_t, size_t>> fields) {
+    Bytes value;
+    for (const auto& [number, width] : fields) append_le(value, number, width);
+    GgufWriter writer;
+    writer.set_entry_count(60000);
+    writer.set_tensor_count(60000);
+    writer.add_raw("key", static_cast<uint32_t>(type), value);
+    return writer.finish();
+  };
+  constexpr size_t kSmall = 20000;
+  CHECK(largest(entry(GgufType::string, {{200000000, 8}})) < kSmall);
+  for (uint64_t element : {0, 5, 6, 7, 8, 10, 12}) {
+    CHECK(largest(entry(GgufType::array, {{element, 4}, {16000000, 8}})) < kSmall);
+  }
+  CHECK(largest(entry(GgufType::array, {{8, 4}, {10, 8}, {200000000, 8}})) < kSmall);
+
+  GgufWriter tensor;
+  tensor.add_tensor("one row of 2^40 bytes", TensorType::f32, {uint64_t{1} << 38}, Bytes(100));
+  CHECK(largest(tensor.finish()) <= size_t{16} << 20);
 }
 
 TEST_CASE("Malformed metadata values are errors that name the key") {
