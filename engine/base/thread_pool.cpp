@@ -17,8 +17,9 @@ namespace bitwin {
 // threads would stand still until then. So a worker may look at the pool at any moment, even in the middle of a later
 // job than the one that woke it. What keeps that safe:
 //
-// 1. `claim` holds the job's number and the next unclaimed chunk in one word. A chunk is claimed by compare-exchange
-//    of the whole word, so a claim for job e cannot succeed once the word belongs to another job.
+// 1. `claim` holds the job's number and how many of its chunks are still unclaimed, in one word. A chunk is claimed by
+//    compare-exchange of the whole word, so a claim for job e cannot succeed once the word belongs to another job, and
+//    whether chunks are left is known from the word alone, never from a field that may already be the next job's.
 // 2. The leader writes the job's fields (function, context, ...) before it publishes the word of job e with release
 //    order, and writes those of job e + 1 only after every chunk of e has been reported finished. A worker reads the
 //    word (acquire), then the fields, then claims. If the claim succeeds, its chunk was not yet finished at that time,
@@ -74,7 +75,7 @@ struct ThreadPool::State {
   static_assert(sizeof(std::atomic<uint32_t>) == sizeof(uint32_t) && std::atomic<uint64_t>::is_always_lock_free);
 
   // Each group on a cache line of its own: claims and reports come from all threads.
-  alignas(64) std::atomic<uint64_t> claim{0};     // job number << kChunkBits | next chunk
+  alignas(64) std::atomic<uint64_t> claim{0};     // job number << kChunkBits | unclaimed chunks
   alignas(64) std::atomic<uint32_t> finished{0};  // chunks of the current job that have been run
   alignas(64) std::atomic<uint32_t> signal{0};    // raised when there is something to do
   std::atomic<uint32_t> sleepers{0};
@@ -102,16 +103,16 @@ struct ThreadPool::State {
     uint32_t done = 0;
     uint64_t word = claim.load(std::memory_order_acquire);
     for (;;) {
+      const uint64_t unclaimed = word & kMaxChunks;
+      if (unclaimed == 0) return done;
       const Function fn = function.load(std::memory_order_relaxed);
       void* const arguments = context.load(std::memory_order_relaxed);
       const int64_t first = base.load(std::memory_order_relaxed);
       const int64_t count = items.load(std::memory_order_relaxed);
       const int64_t size = grain.load(std::memory_order_relaxed);
       const uint32_t number = chunks.load(std::memory_order_relaxed);
-      const uint64_t chunk = word & kMaxChunks;
-      if (chunk >= number) return done;
-      if (!claim.compare_exchange_weak(word, word + 1, std::memory_order_acq_rel, std::memory_order_acquire)) continue;
-      const int64_t begin = static_cast<int64_t>(chunk) * size;
+      if (!claim.compare_exchange_weak(word, word - 1, std::memory_order_acq_rel, std::memory_order_acquire)) continue;
+      const int64_t begin = static_cast<int64_t>(number - unclaimed) * size;
       fn(arguments, first + begin, first + std::min(begin + size, count), worker);
       *total = number;
       ++done;
@@ -157,7 +158,7 @@ struct ThreadPool::State {
     grain.store(size, std::memory_order_relaxed);
     chunks.store(number, std::memory_order_relaxed);
     const uint64_t job = (claim.load(std::memory_order_relaxed) >> kChunkBits) + 1;
-    claim.store(job << kChunkBits, std::memory_order_release);
+    claim.store(job << kChunkBits | number, std::memory_order_release);
     raise_signal();
     uint32_t total = 0;
     if (const uint32_t done = run_chunks(0, &total); done > 0) finished.fetch_add(done, std::memory_order_acq_rel);
