@@ -67,24 +67,24 @@ bool Bpe::find_merge(Scratch& scratch, uint32_t left) const {
   return true;
 }
 
-Status Bpe::encode(std::string_view piece, std::vector<TokenId>& ids, Scratch& scratch) const {
+void Bpe::encode(std::string_view piece, std::vector<TokenId>& ids, Scratch& scratch) const {
   std::vector<Scratch::Symbol>& symbols = scratch.symbols;
   std::vector<uint64_t>& heap = scratch.heap;
   symbols.clear();
   heap.clear();
-  const auto size = static_cast<uint32_t>(piece.size());
-  for (uint32_t i = 0; i < size; ++i) {
-    const auto byte = static_cast<uint8_t>(piece[i]);
-    if (byte_ids_[byte] < 0) {
-      return error(Code::invalid_argument,
-                   "the vocabulary has no token for the byte 0x%02x, so this text cannot be encoded",
-                   static_cast<unsigned>(byte));
-    }
-    symbols.push_back({byte_ids_[byte], i == 0 ? kNone : i - 1, i + 1 == size ? kNone : i + 1, kNoMerge, -1});
+  for (const char c : piece) {
+    const TokenId id = byte_ids_[static_cast<uint8_t>(c)];
+    if (id >= 0) symbols.push_back({id, kNone, kNone, kNoMerge, -1});
   }
+  const auto size = static_cast<uint32_t>(symbols.size());
+  for (uint32_t i = 1; i < size; ++i) {
+    symbols[i - 1].next = i;
+    symbols[i].previous = i - 1;
+  }
+  if (size == 0) return;
   if (size == 1) {
     ids.push_back(symbols[0].id);
-    return {};
+    return;
   }
 
   for (uint32_t i = 0; i < size; ++i) find_merge(scratch, i);
@@ -109,7 +109,6 @@ Status Bpe::encode(std::string_view piece, std::vector<TokenId>& ids, Scratch& s
     if (left.previous != kNone) refresh(left.previous);
   }
   for (uint32_t i = 0; i != kNone; i = symbols[i].next) ids.push_back(symbols[i].id);
-  return {};
 }
 
 }  // namespace bitwin

@@ -32,8 +32,8 @@ class Bpe {
   Status build(const Vocabulary& vocabulary, const std::vector<std::string>& merges);
 
   // Appends the tokens of `piece`, of less than 2^32 bytes, in O(n log n): always the best merge, the leftmost of
-  // equals, until there is none. invalid_argument for a byte that has no token.
-  Status encode(std::string_view piece, std::vector<TokenId>& ids, Scratch& scratch) const;
+  // equals, until there is none. Bytes without a token are left out first, as the reference tokenisers do.
+  void encode(std::string_view piece, std::vector<TokenId>& ids, Scratch& scratch) const;
 
  private:
   static constexpr uint32_t kNoMerge = ~uint32_t{0};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cinttypes>
 #include <limits>
+#include <new>
 #include <utility>
 
 #include "engine/text/bpe.h"
@@ -42,8 +43,8 @@ struct Tokenizer::State {
   std::vector<TokenId> ends;  // ascending
 
   // Appends the tokens of text that holds no special token.
-  Status encode_plain(std::string_view text, std::vector<TokenId>& ids, Bpe::Scratch& scratch,
-                      std::string& normalized) const {
+  void encode_plain(std::string_view text, std::vector<TokenId>& ids, Bpe::Scratch& scratch,
+                    std::string& normalized) const {
     if (pre_tokenizer.nfc) text = to_nfc(text, normalized);
     for (size_t position = 0; position < text.size();) {
       const size_t end = piece_end(pre_tokenizer.split, text, position);
@@ -55,9 +56,8 @@ struct Tokenizer::State {
           continue;
         }
       }
-      BITWIN_RETURN_IF_ERROR(bpe.encode(piece, ids, scratch));
+      bpe.encode(piece, ids, scratch);
     }
-    return {};
   }
 };
 
@@ -113,18 +113,22 @@ Result<std::vector<TokenId>> Tokenizer::encode(std::string_view text, EncodeOpti
     return error(Code::invalid_argument, "the text has %zu bytes; at most 2^31 - 1 can be encoded at once",
                  text.size());
   }
-  std::vector<TokenId> ids;
-  if (options.add_bos && state_->bos >= 0) ids.push_back(state_->bos);
-  Bpe::Scratch scratch;
-  std::string normalized;
-  size_t position = 0;
-  for (const auto& [start, id] : state_->specials.find(state_->vocabulary, text, options.parse_special)) {
-    BITWIN_RETURN_IF_ERROR(state_->encode_plain(text.substr(position, start - position), ids, scratch, normalized));
-    ids.push_back(id);
-    position = start + state_->vocabulary.bytes(id).size();
+  try {
+    std::vector<TokenId> ids;
+    if (options.add_bos && state_->bos >= 0) ids.push_back(state_->bos);
+    Bpe::Scratch scratch;
+    std::string normalized;
+    size_t position = 0;
+    for (const auto& [start, id] : state_->specials.find(state_->vocabulary, text, options.parse_special)) {
+      state_->encode_plain(text.substr(position, start - position), ids, scratch, normalized);
+      ids.push_back(id);
+      position = start + state_->vocabulary.bytes(id).size();
+    }
+    state_->encode_plain(text.substr(position), ids, scratch, normalized);
+    return ids;
+  } catch (const std::bad_alloc&) {
+    return error(Code::out_of_memory, "encoding a text of %zu bytes was refused memory", text.size());
   }
-  BITWIN_RETURN_IF_ERROR(state_->encode_plain(text.substr(position), ids, scratch, normalized));
-  return ids;
 }
 
 std::string_view Tokenizer::bytes(TokenId id, bool special) const {

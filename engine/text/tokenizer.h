@@ -44,7 +44,8 @@ class Tokenizer {
   ~Tokenizer();
 
   // Any bytes are accepted: what is not UTF-8 is encoded byte by byte. Time is O(n log n) in the text, also
-  // without a space in it. invalid_argument when a byte has no token in this vocabulary.
+  // without a space in it. A byte that the vocabulary has no token for (SmolLM2's lacks 21, most of them never
+  // part of UTF-8) is left out, as the reference tokenisers do.
   Result<std::vector<TokenId>> encode(std::string_view text, EncodeOptions options) const;
 
   // The bytes of one token; empty for control tokens unless `special`, and for ids out of range.

@@ -147,9 +147,10 @@ TEST_CASE("tokens give back any bytes that were encoded") {
   for (int i = 0; i < 300; ++i) {
     std::string text = any_bytes();
     REQUIRE(decode(*llama, encode(*llama, text)) == text);
-    // SmolLM2's vocabulary has no token for 21 of the bytes.
+    // SmolLM2's vocabulary has no token for 21 of the bytes: those are left out.
+    const Ids ids = encode(smollm, text);
     std::erase_if(text, [&](const char& byte) { return smollm.find({&byte, 1}) < 0; });
-    REQUIRE(decode(smollm, encode(smollm, text)) == text);
+    REQUIRE(decode(smollm, ids) == text);
   }
 }
 
