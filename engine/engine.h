@@ -29,6 +29,8 @@
 
 namespace bitwin {
 
+struct ModelState;
+
 // The version of the engine, "major.minor.patch".
 const char* version();
 
@@ -64,16 +66,19 @@ struct ModelInfo {
 
 class Model {
  public:
+  // Made by Loader::finish.
+  Model(ModelInfo info, std::shared_ptr<const Tokenizer> tokenizer, std::unique_ptr<ModelState> state);
   ~Model();
-  const ModelInfo& info() const;
-  const std::shared_ptr<const Tokenizer>& tokenizer() const;
 
-  struct State;
-  explicit Model(std::unique_ptr<State> state);
-  State& state() const { return *state_; }
+  const ModelInfo& info() const { return info_; }
+  const std::shared_ptr<const Tokenizer>& tokenizer() const { return tokenizer_; }
+  // The weights and what computes on them; null for a file without weights.
+  ModelState* state() const { return state_.get(); }
 
  private:
-  std::unique_ptr<State> state_;
+  ModelInfo info_;
+  std::shared_ptr<const Tokenizer> tokenizer_;
+  std::unique_ptr<ModelState> state_;
 };
 
 // Reads a model from bytes as they arrive; holds packed weights and a few rows of the file, never both copies.
@@ -100,7 +105,7 @@ class Loader {
 };
 
 struct SessionOptions {
-  int64_t max_context = 0;  // positions, prompt and answer together; 0: the smaller of the model's and 4096
+  int64_t max_context = 0;  // positions, prompt and answer together, up to the model's; 0: the smaller of that and 4096
   int64_t chunk = 0;        // prompt tokens per step, at most 128; 0: chosen by the engine
 };
 
@@ -155,14 +160,15 @@ class Session {
   int64_t max_context() const;
   void reset();
   void truncate(int64_t length);
-  // Whether the last token that was chosen (an end token, usually) has been evaluated into the cache.
+  // Whether the last token that was chosen (an end token, usually) has been evaluated into the cache; true when none
+  // has been chosen.
   bool last_token_cached() const;
 
-  // Evaluates ids at the end of the cache. `logits`: room for one row of `vocabulary` floats per id when
-  // `all`, else for one row, that of the last id.
+  // Evaluates ids at the end of the cache, ending an answer in progress. `logits`: room for one row of `vocabulary`
+  // floats per id when `all`, else for one row, that of the last id. After an error the cache is as it was.
   Status evaluate(std::span<const TokenId> ids, bool all, float* logits);
 
-  // The logits the last chosen token was chosen from.
+  // The logits the last chosen token was chosen from; empty when none has been chosen.
   std::span<const float> logits() const;
 
   const Timings& timings() const;
@@ -182,7 +188,8 @@ struct Fingerprint {
   std::vector<uint64_t> steps;   // XXH64 of each step's logits
   uint64_t all = 0;              // XXH64 of the steps' hashes
 };
-// `chunk` 0: all of the prompt at once, as far as one pass takes it.
+// `chunk` 0: all of the prompt at once, as far as one pass takes it. Errors: invalid_argument (no prompt, no steps, a
+// chunk or an id out of range), context_full when the model's context is too short for prompt and steps.
 Result<Fingerprint> fingerprint(const std::shared_ptr<const Model>& model, std::span<const TokenId> prompt, int64_t steps,
                                 int64_t chunk);
 
