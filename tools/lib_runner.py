@@ -1,11 +1,16 @@
 """Runs stages of builds and test suites: logs, time limits, and one count over all suites whatever runner they use."""
 
+import argparse
 import os
 import re
 import signal
 import subprocess
 import threading
 import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+BUILD = ROOT / "build"
 
 
 class Failed(Exception):
@@ -39,6 +44,52 @@ def _number(line, word):
     return int(match[1]) if match else 0
 
 
+class Plan:
+    """The stages of one command, in their order."""
+
+    def __init__(self, program):
+        self.program = program
+        self.stages = {}  # name: (function, seconds, stages it needs)
+
+    def stage(self, name, seconds, needs=()):
+        """Declares a stage with its budget: seconds on two cores, the first time on a new machine. Its text is its help."""
+
+        def declare(function):
+            self.stages[name] = (function, seconds, needs)
+            return function
+
+        return declare
+
+    def main(self):
+        """Runs what the command line asks for; the exit status."""
+        parser = argparse.ArgumentParser(prog=self.program)
+        parser.add_argument("--only", action="append", choices=list(self.stages), metavar="STAGE")
+        parser.add_argument("--list", action="store_true")
+        arguments = parser.parse_args()
+        if arguments.list:
+            for name, (function, seconds, _) in self.stages.items():
+                print(f"{name:10} {seconds:4} s  {function.__doc__}")
+            return 0
+
+        chosen = set(arguments.only or self.stages)
+        for name in reversed(list(self.stages)):  # what a stage needs stands before it
+            if name in chosen:
+                chosen |= set(self.stages[name][2])
+
+        os.chdir(ROOT)
+        os.environ["BITWIN_TINY"] = str(BUILD / "tiny/mixed.gguf")
+        os.environ["BITWIN_VOCAB_DIR"] = str(BUILD / "vocab")
+        for name in ("BITWIN_KERNEL", "BITWIN_BIN", "BITWIN_BUILD", "BITWIN_SMOLLM2"):
+            os.environ.pop(name, None)
+
+        runner = Runner(BUILD / "test-logs")
+        runner.report("setup", int(os.environ.get("BITWIN_SETUP_SECONDS", 0)), 300)
+        for name, (function, seconds, needs) in self.stages.items():
+            if name in chosen:
+                runner.stage(name, function, seconds, needs)
+        return runner.finish()
+
+
 class Runner:
     def __init__(self, logs):
         self.logs = logs
@@ -69,6 +120,11 @@ class Runner:
     def report(self, name, seconds, budget):
         over = "  OVER ITS BUDGET" if seconds > budget else ""
         print(f"   {name}: {seconds:.0f} s of {budget} s{over}")
+
+    def build(self, preset, *targets, options=()):
+        """Configures and builds a preset, or some of its targets."""
+        self.need("cmake", "--preset", preset, *options)
+        self.need("cmake", "--build", "--preset", preset, *(["--target", *targets] if targets else []))
 
     def need(self, *command):
         """Runs a command that the rest of the stage needs."""
@@ -109,6 +165,15 @@ class Runner:
         if problem:
             self.problems.append(f"{self.name}: {title}: {problem} (log: {self.log_path})")
             self._show(output)
+
+    def check(self, title, holds):
+        """One test whose outcome is known."""
+        print(f"   {title}: {'right' if holds else 'WRONG'}")
+        if holds:
+            self.passed += 1
+        else:
+            self.failed += 1
+            self.problems.append(f"{self.name}: {title}")
 
     def node_tests(self, title, files, env=None):
         if not files:
@@ -157,10 +222,10 @@ class Runner:
         timer = threading.Timer(limit, kill)
         timer.start()
         pieces = []
-        for raw in process.stdout:
-            line = raw.decode("utf-8", "replace")
-            pieces.append(line)
-            self.log.write(line)
+        with process.stdout as output:
+            for raw in output:
+                pieces.append(raw.decode("utf-8", "replace"))
+                self.log.write(pieces[-1])
         code = process.wait()
         timer.cancel()
         self.log.flush()
