@@ -130,7 +130,7 @@ test('a question longer than the context is refused with both numbers', async ()
 test('a worker that dies is reported, and a model can be loaded again', async () => {
   const { page, expectFaults, close } = await openPage(server);
   await loadFile(page, tiny);
-  const worker = page.workers().find(({ url }) => /assets\/worker/.test(url()));
+  const worker = page.workers().find((candidate) => /assets\/worker/.test(candidate.url()));
   await worker.evaluate(() => void setTimeout(() => { throw new Error('deliberate'); }));
   assert.match(await shownError(page), /worker failed: .*deliberate/);
   await waitForState(page, 'empty');

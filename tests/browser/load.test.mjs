@@ -30,7 +30,7 @@ before(async () => {
         response.end('<!doctype html><title>Sign in</title>');
       },
       '/hangs.gguf': half(() => {}),
-      '/breaks.gguf': half((response) => setTimeout(() => response.destroy(), 100)),
+      '/breaks.gguf': half((response) => setTimeout(() => response.destroy(), 1000)),
     },
   });
 });

@@ -13,7 +13,7 @@ export const tiny = path.resolve(process.env.BITWIN_TINY || inBuild('tiny/mixed.
 export const smollm2 = process.env.BITWIN_SMOLLM2 ? path.resolve(process.env.BITWIN_SMOLLM2) : null;
 
 for (const [file, how] of [
-  [tiny, `build/native/bin/make-tiny-model ${tiny}`],
+  [tiny, `build/native/tests/make-tiny-model ${tiny}`],
   [inBuild('web/index.html'), 'npm --prefix web run build'],
   [inBuild('native/bitwin'), 'cmake --build --preset native'],
 ]) {
