@@ -1,6 +1,7 @@
 #include "engine/load/gguf.h"
 
 #include <algorithm>
+#include <cstring>
 #include <new>
 #include <stdexcept>
 
@@ -57,7 +58,8 @@ struct GgufReader::State {
   size_t current = 0;                    // index into order
   uint64_t row = 0;                      // rows of the current tensor that were handed out
   uint64_t at = 0;                       // position in the file, up to the current tensor's first byte
-  std::vector<uint8_t> staging;          // an incomplete piece
+  std::vector<uint8_t> staging;          // room for a piece that arrives in parts
+  size_t staged = 0;                     // bytes of it that have arrived
 };
 
 // Runs f, whose exceptions can only mean that memory is short, and keeps its error.
@@ -108,7 +110,8 @@ Status GgufReader::State::consume_header(std::span<const uint8_t>& bytes) {
   }
   const size_t before = pending.size();
   const size_t joined = std::min(bytes.size(), kJoinBytes);
-  pending.insert(pending.end(), bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(joined));
+  pending.resize(before + joined);
+  std::memcpy(pending.data() + before, bytes.data(), joined);
   BITWIN_RETURN_IF_ERROR(parse(pending, &used));
   if (used == 0) {
     bytes = bytes.subspan(joined);
@@ -140,7 +143,7 @@ Status GgufReader::State::consume_tensor(const TensorInfo& tensor, std::span<con
   const uint64_t width = row_bytes(tensor);
   const uint64_t left = static_cast<uint64_t>(tensor.rows()) - row;
   const uint64_t piece = std::min(piece_rows(tensor), left);
-  if (staging.empty()) {
+  if (staged == 0) {
     const uint64_t arrived = bytes.size() / width;
     const uint64_t rows = arrived >= left ? left : arrived / piece * piece;
     if (rows != 0) {
@@ -149,14 +152,18 @@ Status GgufReader::State::consume_tensor(const TensorInfo& tensor, std::span<con
       bytes = bytes.subspan(size);
       return {};
     }
-    staging.reserve(static_cast<size_t>(std::min(piece * width, kReserveBytes)));
   }
-  const auto taken = static_cast<size_t>(std::min<uint64_t>(piece * width - staging.size(), bytes.size()));
-  staging.insert(staging.end(), bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(taken));
+  const auto taken = static_cast<size_t>(std::min<uint64_t>(piece * width - staged, bytes.size()));
+  if (staging.size() < staged + taken) {
+    staging.resize(std::max(staged + taken, static_cast<size_t>(std::min(piece * width, kReserveBytes))));
+  }
+  std::memcpy(staging.data() + staged, bytes.data(), taken);
+  staged += taken;
   bytes = bytes.subspan(taken);
-  if (staging.size() < piece * width) return {};
-  BITWIN_RETURN_IF_ERROR(hand_out(tensor, piece, staging));
-  staging.clear();
+  if (staged < piece * width) return {};
+  BITWIN_RETURN_IF_ERROR(hand_out(tensor, piece, {staging.data(), staged}));
+  staged = 0;
+  if (current == order.size()) staging = {};
   return {};
 }
 
