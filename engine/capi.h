@@ -1,7 +1,7 @@
 /* Bitwin's C ABI: the functions of engine.h as handles and status codes. The WebAssembly module exports these;
  * other languages bind them. Codes are those of bitwin::Code (status.h); 0 is ok. A failed call's message is
- * bitwin_last_error(), valid until the next call on the same thread. Sizes are in bytes unless said otherwise.
- * Strings are UTF-8. Handles belong to one thread at a time, except for bitwin_session_stop. */
+ * bitwin_last_error(), valid until the next call that can fail on the same thread. Sizes are in bytes unless said
+ * otherwise. Strings are UTF-8. Handles belong to one thread at a time, except for bitwin_session_stop. */
 #ifndef BITWIN_CAPI_H
 #define BITWIN_CAPI_H
 
@@ -17,6 +17,8 @@ typedef struct bitwin_session bitwin_session;
 
 const char* bitwin_version(void);
 const char* bitwin_last_error(void);
+/* The code that goes with it: for functions that return a handle, which are null on failure. */
+int32_t bitwin_last_error_code(void);
 /* Names of the kernels that run here, best first, one a line. */
 const char* bitwin_kernels(void);
 
@@ -54,7 +56,9 @@ typedef struct bitwin_generate_options {
   int32_t ignore_end;
 } bitwin_generate_options;
 
-/* Adds a user's message (and before the first one a system message, null for none) in ChatML and starts the answer. */
+/* Adds a user's message (and before the first one a system message, null for none) in ChatML and starts the answer.
+ * options: null for the model's own sampling. An answer that fails, or is stopped before its first token, is taken back
+ * together with its message. */
 int32_t bitwin_session_chat(bitwin_session* session, const char* system, const char* user, const bitwin_generate_options* options);
 /* Starts an answer to raw ids. */
 int32_t bitwin_session_begin(bitwin_session* session, const int32_t* ids, uint32_t count, const bitwin_generate_options* options);
