@@ -9,7 +9,7 @@ import type { FinishReason, ModelInfo, Parity } from './types.js';
 export interface EngineModule extends HeapModule {
   _bitwin_version(): number;
   _bitwin_last_error(): number;
-  _bitwin_last_error_code?(): number;
+  _bitwin_last_error_code(): number;
   _bitwin_kernels(): number;
   _bitwin_loader_new(threads: number, kernel: number, fileSize: number): number;
   _bitwin_loader_feed(loader: number, bytes: number, size: number): number;
@@ -103,7 +103,7 @@ export class Engine {
   }
 
   handle(address: number): number {
-    if (address === 0) throw this.lastError(this.module._bitwin_last_error_code?.() ?? 0);
+    if (address === 0) throw this.lastError(this.module._bitwin_last_error_code());
     return address;
   }
 
