@@ -18,6 +18,9 @@ struct Options {
 // 0.6 rather than the 0.6000000238418579 that the float is.
 double decimal(float value) { return std::strtod(format("%.6g", static_cast<double>(value)).c_str(), nullptr); }
 
+// The weights themselves are not read here, so info.has_weights does not tell.
+bool holds_weights(const ModelInfo& info) { return !info.types.empty(); }
+
 nlohmann::ordered_json to_json(const Model& model) {
   const ModelInfo& info = model.info();
   const ModelConfig& config = info.config;
@@ -28,7 +31,7 @@ nlohmann::ordered_json to_json(const Model& model) {
   }
   return {{"name", config.name},
           {"architecture", config.architecture_name},
-          {"has_weights", info.has_weights},
+          {"has_weights", holds_weights(info)},
           {"parameters", info.parameters},
           {"file_bytes", info.file_bytes},
           {"packed_bytes", info.packed_bytes},
@@ -83,9 +86,9 @@ std::string to_text(const Model& model) {
 
   row("name", config.name.empty() ? "(none)" : harmless(config.name, false));
   row("architecture", harmless(config.architecture_name, false));
-  row("parameters", info.has_weights ? count_text(info.parameters) : "none: this file holds only a vocabulary");
+  row("parameters", holds_weights(info) ? count_text(info.parameters) : "none: this file holds only a vocabulary");
   row("file", format_bytes(static_cast<double>(info.file_bytes)));
-  if (info.has_weights) {
+  if (holds_weights(info)) {
     row("memory", format_bytes(static_cast<double>(info.packed_bytes)) + " for the weights, and " +
                       format_bytes(static_cast<double>(info.kv_bytes_per_token)) + " per token of context");
     row("context", number(config.context) + " tokens");

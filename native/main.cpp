@@ -58,6 +58,8 @@ int run_program(std::vector<std::string> arguments) {
   program.set_help_flag("-h,--help", "Print this help and exit");
   program.footer(kExamples);
   program.formatter(help_formatter());
+  // An option given twice counts as given last, so that scripts can put options behind others.
+  program.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   // At most one, so that a prompt may be a word that is also a command's name.
   program.require_subcommand(0, 1);
   std::vector<Command> commands = {add_run(program), add_info(program), add_tokenize(program), add_parity(program),

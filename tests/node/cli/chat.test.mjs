@@ -108,7 +108,7 @@ test('--raw without a prompt exits with 2', options, async () => {
 });
 
 test('Ctrl-C stops the answer, the conversation goes on; a second one leaves with 130', options, async () => {
-  const long = ['run', '-m', makeModel('long.gguf', '--context', '1000000'), '--temp', '0', '--ctx', '1000000'];
+  const long = ['run', '-m', makeModel('long.gguf', '--context', '65536'), '--temp', '0', '--ctx', '65536'];
   const terminal = await start([], long);
   for (let turn = 0; turn < 2; ++turn) {
     terminal.send('hello\n');

@@ -7,7 +7,7 @@ import { Terminal, bin, bitwin, hasTerminals, kernels, makeModel, output, tiny }
 // Greedy and short: the same answer each time.
 const short = ['run', '-m', tiny, '--temp', '0', '--max-tokens', '24'];
 // Answers for longer than any test waits.
-const long = ['run', '-m', makeModel('long.gguf', '--context', '1000000'), '--temp', '0', '--ctx', '1000000'];
+const long = ['run', '-m', makeModel('long.gguf', '--context', '65536'), '--temp', '0', '--ctx', '65536'];
 
 test('the answer goes to standard output with one line end, statistics of four phases to standard error', () => {
   const { code, stdout, stderr } = bitwin([...short, 'hello']);
