@@ -127,17 +127,40 @@ test('a question longer than the context is refused with both numbers', async ()
   await close();
 });
 
-test('a worker that dies is reported, and a model can be loaded again', async () => {
-  const { page, expectFaults, close } = await openPage(server);
-  await loadFile(page, tiny);
-  const worker = page.workers().find((candidate) => /assets\/worker/.test(candidate.url()));
-  await worker.evaluate(() => void setTimeout(() => { throw new Error('deliberate'); }));
-  assert.match(await shownError(page), /worker failed: .*deliberate/);
-  await waitForState(page, 'empty');
-  await loadFile(page, tiny);
-  expectFaults(/deliberate/);
-  await close();
-});
+/** Lets the engine's module be wrapped: `wrap` is JavaScript over the names `real` (its factory) and `settings`. */
+async function wrapModule(page, wrap) {
+  await page.route(/\/bitwin-relaxed\.js(\?real)?$/, async (route) => {
+    if (route.request().url().endsWith('?real')) return route.continue();
+    const body = `import real from './bitwin-relaxed.js?real';\nexport default async (settings) => { ${wrap} };`;
+    return route.fulfill({ contentType: 'text/javascript', headers: { 'Cross-Origin-Embedder-Policy': 'require-corp' }, body });
+  });
+}
+
+const crashes = [
+  ['a module that traps', `const module = await real(settings);
+    module._bitwin_session_step = () => { throw new WebAssembly.RuntimeError('unreachable'); };
+    return module;`, /engine crashed: unreachable/],
+  ['a worker that dies', `const module = await real(settings);
+    module._bitwin_session_step = () => { setTimeout(() => { throw new Error('deliberate'); }); return 0; };
+    return module;`, /worker failed: .*deliberate/],
+];
+for (const [what, wrap, message] of crashes) {
+  test(`${what} is reported, and a model can be loaded again`, async () => {
+    const { page, expectFaults, close } = await openPage(server);
+    await setSettings(page, { build: 'relaxed', temperature: 0, 'max-tokens': 4 });
+    await wrapModule(page, wrap);
+    await loadFile(page, tiny);
+    await page.fill('#prompt', 'hello');
+    await page.press('#prompt', 'Enter');
+    assert.match(await shownError(page), message);
+    await waitForState(page, 'empty');
+    await page.unrouteAll();
+    await loadFile(page, tiny);
+    assert.match((await ask(page, 'hello')).stats, /4 written/);
+    expectFaults(/deliberate/);
+    await close();
+  });
+}
 
 test('on a phone nothing is wider than the screen', async () => {
   const { page, close } = await openPage(server, { viewport: { width: 340, height: 640 } });
