@@ -106,7 +106,9 @@ void print_statistics(const Session& session, const ModelInfo& info, const Answe
                      milliseconds(times.output) + "]\n" + "[time to first token " +
                      milliseconds(times.input + times.first_token) + " | " + speed(times.generated_tokens, 0) + ", " +
                      describe(answer.finish) + " | seed " + std::to_string(seed) + " | " + info.kernel + ", " +
-                     format("%d thread%s", info.threads, info.threads == 1 ? "" : "s") + "]\n";
+                     format("%d thread%s", info.threads, info.threads == 1 ? "" : "s") + " | weights " +
+                     format_bytes(static_cast<double>(info.packed_bytes)) + ", cache " +
+                     format_bytes(static_cast<double>(session.cache_bytes())) + "]\n";
   if (wants_colour(Stream::error)) {
     text.pop_back();
     text = "\x1b[2m" + text + "\x1b[0m\n";

@@ -26,7 +26,7 @@ struct Answer {
 Answer stream_answer(Session& session, std::span<const TokenId> ids, const GenerateOptions& options,
                      double input_seconds, bool quiet);
 
-// The four phases' times and speeds, why the answer ended, seed, kernel and threads, on standard error.
+// The four phases' times and speeds, why the answer ended, seed, kernel, threads and memory, on standard error.
 void print_statistics(const Session& session, const ModelInfo& info, const Answer& answer, uint64_t seed);
 
 // Seconds on a monotonic clock.

@@ -15,6 +15,13 @@ struct Options {
   bool json = false;
 };
 
+// Of the tensors in the file; packed they take at most 4 % more.
+uint64_t weight_bytes(const ModelInfo& info) {
+  uint64_t bytes = 0;
+  for (const ModelInfo::TypeCount& one : info.types) bytes += one.bytes;
+  return bytes;
+}
+
 // 0.6 rather than the 0.6000000238418579 that the float is.
 double decimal(float value) { return std::strtod(format("%.6g", static_cast<double>(value)).c_str(), nullptr); }
 
@@ -34,7 +41,7 @@ nlohmann::ordered_json to_json(const Model& model) {
           {"has_weights", holds_weights(info)},
           {"parameters", info.parameters},
           {"file_bytes", info.file_bytes},
-          {"packed_bytes", info.packed_bytes},
+          {"weight_bytes", weight_bytes(info)},
           {"kv_bytes_per_token", info.kv_bytes_per_token},
           {"context", config.context},
           {"layers", config.layers},
@@ -89,7 +96,7 @@ std::string to_text(const Model& model) {
   row("parameters", holds_weights(info) ? count_text(info.parameters) : "none: this file holds only a vocabulary");
   row("file", format_bytes(static_cast<double>(info.file_bytes)));
   if (holds_weights(info)) {
-    row("memory", format_bytes(static_cast<double>(info.packed_bytes)) + " for the weights, and " +
+    row("memory", "about " + format_bytes(static_cast<double>(weight_bytes(info))) + " for the weights, and " +
                       format_bytes(static_cast<double>(info.kv_bytes_per_token)) + " per token of context");
     row("context", number(config.context) + " tokens");
     row("layers", number(config.layers));

@@ -13,7 +13,7 @@ test('the answer goes to standard output with one line end, statistics of four p
   const { code, stdout, stderr } = bitwin([...short, 'hello']);
   assert.equal(code, 0);
   assert.ok(stdout.endsWith('\n') && stdout.length > 1);
-  assert.match(stderr, /^\[input .* \| first token .*\(\d+ tokens, [\d.]+ tokens\/s\) \| later tokens .*\(\d+ tokens?.*\) \| output .*\]\n\[time to first token .* \| \d+ tokens?, .* \| seed \d+ \| \S+, \d+ threads?\]\n$/);
+  assert.match(stderr, /^\[input .* \| first token .*\(\d+ tokens, [\d.]+ tokens\/s\) \| later tokens .*\(\d+ tokens?.*\) \| output .*\]\n\[time to first token .* \| \d+ tokens?, .* \| seed \d+ \| \S+, \d+ threads? \| weights [\d.]+ \wB, cache [\d.]+ \wB\]\n$/);
   assert.deepEqual(bitwin([...short, '--quiet', 'hello']), { code: 0, stdout, stderr: '' });
 });
 

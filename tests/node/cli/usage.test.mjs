@@ -137,6 +137,6 @@ test('info describes the model, as text and as JSON', () => {
   assert.equal(json.vocabulary, 323);
   assert.equal(json.heads, 4);
   assert.equal(json.kv_heads, 2);
-  assert.ok(json.packed_bytes > 0 && json.parameters > 0 && json.kv_bytes_per_token > 0);
+  assert.ok(json.weight_bytes > 0 && json.parameters > 0 && json.kv_bytes_per_token > 0);
   assert.ok(json.types.length > 1 && json.types.every(({ tensors, bytes }) => tensors > 0 && bytes > 0));
 });
