@@ -11,5 +11,7 @@ endif()
 if(BITWIN_SANITIZE)
   target_compile_options(bitwin_options INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=all
                                                   -fno-omit-frame-pointer)
+  # GCC's sanitizers make it warn wrongly about the standard library's own code.
+  target_compile_options(bitwin_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   target_link_options(bitwin_options INTERFACE -fsanitize=address,undefined)
 endif()

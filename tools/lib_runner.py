@@ -198,9 +198,11 @@ class Runner:
         return " ".join(str(part) for part in command)
 
     def _show(self, output):
-        lines = output.splitlines()
-        print(f"   --- the end of {self.log_path}:")
-        for line in lines[-60:]:
+        # Of node:test only what failed; it says much about what passed.
+        blocks = re.findall(r"^ *not ok .*?^ *\.\.\.$", output, re.M | re.S)
+        lines = "\n".join(blocks).splitlines()[:150] if blocks else output.splitlines()[-60:]
+        print(f"   --- from {self.log_path}:")
+        for line in lines:
             print("   | " + line[:300])
 
     def _run(self, command, env=None, cwd=None):
