@@ -47,25 +47,23 @@ is_debian() {
   [ "${debian_major%%.*}" -ge 12 ] 2> /dev/null
 }
 
-# apt_get ARGUMENT...: as root or through sudo, without questions.
-apt_get() {
-  local -a as_root=()
-  if [ "$(id -u)" != 0 ]; then
-    command -v sudo > /dev/null || die "apt-get needs root and there is no sudo; as root run: apt-get $*"
-    if [ -t 0 ]; then as_root=(sudo); else as_root=(sudo -n); fi
-  fi
-  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive NEEDRESTART_MODE=a \
-    apt-get -qy -o Acquire::Retries=3 -o DPkg::Lock::Timeout=600 -o Dpkg::Use-Pty=0 "$@"
-}
-
-# install_packages PACKAGE...: from the system's archive, after a refresh of the package lists.
+# install_packages PACKAGE...: from the system's archive, after a refresh of the package lists, without questions.
 install_packages() {
   [ $# -gt 0 ] || return 0
   is_debian || die "these are missing and this is not Debian 12 or newer, so install them by hand
 (names are Debian's): $*"
+  local -a as_root=()
+  if [ "$(id -u)" != 0 ]; then
+    as_root=(sudo -n)
+    [ ! -t 0 ] || as_root=(sudo)
+    "${as_root[@]}" true 2> /dev/null || die "these Debian packages are missing, and installing them needs root or sudo:
+  apt-get install --no-install-recommends $*"
+  fi
+  local -a apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive NEEDRESTART_MODE=a
+    apt-get -qy -o Acquire::Retries=3 -o DPkg::Lock::Timeout=600 -o Dpkg::Use-Pty=0)
   say "installing with apt: $*"
-  quietly "$BITWIN_CACHE/logs/apt-update.log" apt_get update
-  quietly "$BITWIN_CACHE/logs/apt-install.log" apt_get install --no-install-recommends "$@"
+  quietly "$BITWIN_CACHE/logs/apt-update.log" "${apt[@]}" update
+  quietly "$BITWIN_CACHE/logs/apt-install.log" "${apt[@]}" install --no-install-recommends "$@"
 }
 
 # apt_private DIR TYPE RELEASE: an apt configuration of its own in DIR, with packages (deb) or sources (deb-src) of
