@@ -56,9 +56,10 @@ def asan(run):
         run.suite(f"{target.name}: seeds", target, seeds, counts="exit status")
 
 
-@TEST.stage("wasm", 900, ["build"])
+@TEST.stage("wasm", 900)
 def wasm(run):
     """the WebAssembly modules, the unit tests as modules, the page"""
+    run.need("tools/unpack-vocab", os.environ["BITWIN_VOCAB_DIR"])
     run.build("wasm")
     run.need("npm", "--prefix", "web", "run", "build")
 
