@@ -109,7 +109,7 @@ class Runner:
         self.log_path = self.logs / f"{name}.log"
         self.name, self.budget = name, budget
         started = time.monotonic()
-        with open(self.log_path, "w", encoding="utf-8") as self.log:
+        with open(self.log_path, "w", buffering=1, encoding="utf-8") as self.log:
             try:
                 function(self)
             except Failed as error:
@@ -230,7 +230,6 @@ class Runner:
                 self.log.write(pieces[-1])
         code = process.wait()
         timer.cancel()
-        self.log.flush()
         if late.is_set():
             return f"killed after {limit} s", "".join(pieces)
         if code < 0:
