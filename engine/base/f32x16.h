@@ -1,8 +1,8 @@
 // A vector of 16 floats with the same results on every instruction set (docs/numerics.md).
 //
-// Kernel files include this and get the widest form their compile options allow; everything here has internal linkage, so
-// that code built for one instruction set can never be linked into code meant for another. A backend defines a native part
-// of kPartWidth lanes (F32p, I32p and their functions); F32x16 is made of 16 / kPartWidth parts.
+// Kernel files include this and get the widest form their compile options allow; everything here has internal linkage,
+// so that code built for one instruction set can never be linked into code meant for another. A backend defines a
+// native part of kPartWidth lanes (F32p, I32p and their functions); F32x16 is made of 16 / kPartWidth parts.
 #pragma once
 
 #include <cstddef>
@@ -27,11 +27,11 @@ struct F32x16 {
   F32p part[kParts];
 };
 
-#define BITWIN_LANEWISE_(name, function)                                          \
-  [[maybe_unused]] inline F32x16 name(const F32x16& a, const F32x16& b) {         \
-    F32x16 r;                                                                     \
-    for (int i = 0; i < kParts; ++i) r.part[i] = function(a.part[i], b.part[i]);  \
-    return r;                                                                     \
+#define BITWIN_LANEWISE_(name, function)                                         \
+  [[maybe_unused]] inline F32x16 name(const F32x16& a, const F32x16& b) {        \
+    F32x16 r;                                                                    \
+    for (int i = 0; i < kParts; ++i) r.part[i] = function(a.part[i], b.part[i]); \
+    return r;                                                                    \
   }
 BITWIN_LANEWISE_(add, f32_add)
 BITWIN_LANEWISE_(sub, f32_sub)

@@ -1,4 +1,5 @@
-// The AVX2 backend of f32x16.h (with F16C): two registers of 8 lanes. See f32x16_scalar.h for what each function promises.
+// The AVX2 backend of f32x16.h (with F16C): two registers of 8 lanes. See f32x16_scalar.h for what each function
+// promises.
 #pragma once
 
 #include <immintrin.h>
@@ -22,7 +23,8 @@ using I32p = __m256i;
   return _mm256_blendv_ps(y, x, _mm256_cmp_ps(a, b, _CMP_LT_OQ));
 }
 [[maybe_unused]] inline F32p f32_scale_by_power(F32p a, F32p shifted) {
-  return _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(a), _mm256_slli_epi32(_mm256_castps_si256(shifted), 23)));
+  return _mm256_castsi256_ps(
+      _mm256_add_epi32(_mm256_castps_si256(a), _mm256_slli_epi32(_mm256_castps_si256(shifted), 23)));
 }
 [[maybe_unused]] inline F32p f32_load_half(const uint16_t* p) {
   return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));

@@ -55,8 +55,8 @@ inline uint16_t float_to_half(float x) {
   return static_cast<uint16_t>(sign | ((rounded - (112u << 23)) >> 13));
 }
 
-#define BITWIN_EACH_(expression) \
-  F32p r;                        \
+#define BITWIN_EACH_(expression)                              \
+  F32p r;                                                     \
   for (int i = 0; i < kPartWidth; ++i) r.v[i] = (expression); \
   return r
 
@@ -82,7 +82,9 @@ inline uint16_t float_to_half(float x) {
 [[maybe_unused]] inline void f32_store_half(uint16_t* p, const F32p& a) {
   for (int i = 0; i < kPartWidth; ++i) p[i] = float_to_half(a.v[i]);
 }
-[[maybe_unused]] inline F32p f32_load_bf16(const uint16_t* p) { BITWIN_EACH_(bits_float(static_cast<uint32_t>(p[i]) << 16)); }
+[[maybe_unused]] inline F32p f32_load_bf16(const uint16_t* p) {
+  BITWIN_EACH_(bits_float(static_cast<uint32_t>(p[i]) << 16));
+}
 [[maybe_unused]] inline F32p f32_load_u8(const uint8_t* p) { BITWIN_EACH_(static_cast<float>(p[i])); }
 [[maybe_unused]] inline F32p f32_load_i8(const int8_t* p) { BITWIN_EACH_(static_cast<float>(p[i])); }
 [[maybe_unused]] inline F32p f32_from_i32(const I32p& a) { BITWIN_EACH_(static_cast<float>(a.v[i])); }

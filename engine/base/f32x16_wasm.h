@@ -43,9 +43,9 @@ using I32p = v128_t;
   const v128_t odd = wasm_v128_and(wasm_u32x4_shr(magnitude, 13), wasm_i32x4_splat(1));
   const v128_t rounded = wasm_i32x4_add(wasm_i32x4_add(magnitude, wasm_i32x4_splat(0xfff)), odd);
   const v128_t normal = wasm_u32x4_shr(wasm_i32x4_sub(rounded, wasm_i32x4_splat(112 << 23)), 13);
-  const v128_t small =
-      wasm_i32x4_sub(wasm_f32x4_add(magnitude, wasm_f32x4_splat(0.5f)), wasm_i32x4_splat(0x3f000000));
-  const v128_t nan = wasm_v128_or(wasm_i32x4_splat(0x7e00), wasm_v128_and(wasm_u32x4_shr(magnitude, 13), wasm_i32x4_splat(0x3ff)));
+  const v128_t small = wasm_i32x4_sub(wasm_f32x4_add(magnitude, wasm_f32x4_splat(0.5f)), wasm_i32x4_splat(0x3f000000));
+  const v128_t nan =
+      wasm_v128_or(wasm_i32x4_splat(0x7e00), wasm_v128_and(wasm_u32x4_shr(magnitude, 13), wasm_i32x4_splat(0x3ff)));
   v128_t half = wasm_v128_bitselect(small, normal, wasm_i32x4_lt(magnitude, wasm_i32x4_splat(0x38800000)));
   half = wasm_v128_bitselect(wasm_i32x4_splat(0x7c00), half, wasm_i32x4_ge(magnitude, wasm_i32x4_splat(0x47800000)));
   half = wasm_v128_bitselect(nan, half, wasm_i32x4_gt(magnitude, wasm_i32x4_splat(0x7f800000)));

@@ -34,14 +34,14 @@ struct QuantizedView {
 // out[token][row] = sum over cols of weight[row][col] * x[token][col] (+ bias[row]) (+ out[token][row]).
 struct MatmulArgs {
   MatrixView weights;
-  QuantizedView x;          // for quantised weights
-  const float* x_float;     // for F32, F16 and BF16 weights: [tokens][x_stride]
+  QuantizedView x;       // for quantised weights
+  const float* x_float;  // for F32, F16 and BF16 weights: [tokens][x_stride]
   int64_t x_stride;
   int64_t tokens;
-  const float* bias;        // [rows], or null: added after the sum
-  float* out;               // [tokens][out_stride]
+  const float* bias;  // [rows], or null: added after the sum
+  float* out;         // [tokens][out_stride]
   int64_t out_stride;
-  bool accumulate;          // adds to what is in out: out + (sum + bias)
+  bool accumulate;  // adds to what is in out: out + (sum + bias)
 };
 
 // Attention of the query heads that share one key/value head, for one token.
@@ -49,15 +49,15 @@ struct MatmulArgs {
 // kKvBlock positions reached through a table.
 inline constexpr int64_t kKvBlock = 64;
 struct AttentionArgs {
-  const float* q;                 // [group][head_dim], rotated
-  int64_t group;                  // query heads per key/value head
-  int64_t head_dim;               // a multiple of 16
-  const uint16_t* const* keys;    // block table: [length / kKvBlock, rounded up]
+  const float* q;               // [group][head_dim], rotated
+  int64_t group;                // query heads per key/value head
+  int64_t head_dim;             // a multiple of 16
+  const uint16_t* const* keys;  // block table: [length / kKvBlock, rounded up]
   const uint16_t* const* values;
-  int64_t length;                 // positions to attend to, the token's own included
-  float scale;                    // 1 / sqrt(head_dim)
-  float* scores;                  // scratch [group][length rounded up to 16]
-  float* out;                     // [group][head_dim]
+  int64_t length;  // positions to attend to, the token's own included
+  float scale;     // 1 / sqrt(head_dim)
+  float* scores;   // scratch [group][length rounded up to 16]
+  float* out;      // [group][head_dim]
 };
 
 struct KernelTable {
@@ -81,7 +81,8 @@ struct KernelTable {
 
   // Rotates the first `dim` values of each of `heads` vectors of head_dim by cos/sin[dim/2].
   // adjacent: pairs (2i, 2i+1), else (i, i + dim/2).
-  void (*rope)(float* x, int64_t heads, int64_t head_dim, int64_t dim, const float* cosine, const float* sine, bool adjacent);
+  void (*rope)(float* x, int64_t heads, int64_t head_dim, int64_t dim, const float* cosine, const float* sine,
+               bool adjacent);
 
   // Writes n floats as FP16, round to nearest even, to out[0], out[stride], ...
   void (*store_half)(const float* x, int64_t n, uint16_t* out, int64_t stride);

@@ -1,5 +1,5 @@
-// AVX-512 with VNNI: 16 rows a register. vpdpbusd multiplies unsigned weights by signed activations, so 8-bit weights get
-// their sign bit flipped (+128) and the accumulator starts at -128 * sum(x).
+// AVX-512 with VNNI: 16 rows a register. vpdpbusd multiplies unsigned weights by signed activations, so 8-bit weights
+// get their sign bit flipped (+128) and the accumulator starts at -128 * sum(x).
 #include <immintrin.h>
 
 #include "engine/base/f32x16.h"
@@ -56,8 +56,9 @@ struct Isa {
 #include "engine/kernels/ops.inc"
 
 bool supported() {
-  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vnni");
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+         __builtin_cpu_supports("avx512vnni");
 }
 
 }  // namespace

@@ -57,7 +57,8 @@ struct Isa {
   static I32p dot_unsigned(const I32p& acc, const Bytes& w, const Quad& x) {
     I32p r;
     for (int i = 0; i < kPartWidth; ++i)
-      r.v[i] = acc.v[i] + w.v[4 * i] * x.v[0] + w.v[4 * i + 1] * x.v[1] + w.v[4 * i + 2] * x.v[2] + w.v[4 * i + 3] * x.v[3];
+      r.v[i] =
+          acc.v[i] + w.v[4 * i] * x.v[0] + w.v[4 * i + 1] * x.v[1] + w.v[4 * i + 2] * x.v[2] + w.v[4 * i + 3] * x.v[3];
     return r;
   }
   static Bytes prepare_signed(const Bytes& a) { return a; }

@@ -24,7 +24,8 @@ struct Isa : WasmBytes {
       const v128_t wide = wasm_i16x8_extend_low_i8x16(x);
       const v128_t low = wasm_i32x4_dot_i16x8(wasm_i16x8_extend_low_i8x16(w), wide);
       const v128_t high = wasm_i32x4_dot_i16x8(wasm_i16x8_extend_high_i8x16(w), wide);
-      return wasm_i32x4_add(acc, wasm_i32x4_add(wasm_i32x4_shuffle(low, high, 0, 2, 4, 6), wasm_i32x4_shuffle(low, high, 1, 3, 5, 7)));
+      return wasm_i32x4_add(
+          acc, wasm_i32x4_add(wasm_i32x4_shuffle(low, high, 0, 2, 4, 6), wasm_i32x4_shuffle(low, high, 1, 3, 5, 7)));
     } else {
       const v128_t sign = wasm_i8x16_shr(x, 7);
       const v128_t signed_weights = wasm_i8x16_sub(wasm_v128_xor(w, sign), sign);

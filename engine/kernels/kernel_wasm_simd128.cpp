@@ -17,7 +17,8 @@ struct Isa : WasmBytes {
 
   // Pairs of (low, high) dots of two columns each, brought together row by row.
   static I32p sum_pairs(I32p acc, v128_t low, v128_t high) {
-    return wasm_i32x4_add(acc, wasm_i32x4_add(wasm_i32x4_shuffle(low, high, 0, 2, 4, 6), wasm_i32x4_shuffle(low, high, 1, 3, 5, 7)));
+    return wasm_i32x4_add(
+        acc, wasm_i32x4_add(wasm_i32x4_shuffle(low, high, 0, 2, 4, 6), wasm_i32x4_shuffle(low, high, 1, 3, 5, 7)));
   }
   static I32p dot_unsigned(I32p acc, Bytes w, Quad x) { return dot_signed<true>(acc, w, x); }
   template <bool kExact>

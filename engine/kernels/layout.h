@@ -29,17 +29,27 @@ struct PackedFormat {
 
 constexpr PackedFormat packed_format(TensorType type) {
   switch (type) {
-    case TensorType::q8_0: return {8, 0, false, false, 0};
-    case TensorType::q4_0: return {4, 8, false, false, 0};
-    case TensorType::q4_1: return {4, 0, false, true, 0};
-    case TensorType::q5_0: return {5, 16, false, false, 0};
-    case TensorType::q5_1: return {5, 0, false, true, 0};
-    case TensorType::q4_k: return {4, 0, true, true, 0};
-    case TensorType::q5_k: return {5, 0, true, true, 0};
-    case TensorType::q6_k: return {6, 32, true, false, 0};
-    case TensorType::f32: return {0, 0, false, false, 4};
+    case TensorType::q8_0:
+      return {8, 0, false, false, 0};
+    case TensorType::q4_0:
+      return {4, 8, false, false, 0};
+    case TensorType::q4_1:
+      return {4, 0, false, true, 0};
+    case TensorType::q5_0:
+      return {5, 16, false, false, 0};
+    case TensorType::q5_1:
+      return {5, 0, false, true, 0};
+    case TensorType::q4_k:
+      return {4, 0, true, true, 0};
+    case TensorType::q5_k:
+      return {5, 0, true, true, 0};
+    case TensorType::q6_k:
+      return {6, 32, true, false, 0};
+    case TensorType::f32:
+      return {0, 0, false, false, 4};
     case TensorType::f16:
-    case TensorType::bf16: return {0, 0, false, false, 2};
+    case TensorType::bf16:
+      return {0, 0, false, false, 2};
   }
   return {0, 0, false, false, 0};
 }
@@ -47,16 +57,18 @@ constexpr PackedFormat packed_format(TensorType type) {
 // Bytes of one group's integers in a block.
 constexpr int64_t group_bytes(PackedFormat f) { return f.bits == 8 ? 512 : 256 + (f.bits - 4) * 64; }
 
-// Bytes of a tile's header. Group scales: [groups][16] FP16, then the minimums likewise. K-style: super-scales [16] FP16,
-// super-minimums [16] FP16 (or unused), then sub-scales [8][16] and sub-minimums [8][16] bytes, or [16][16] signed bytes
-// per 16 columns when the width is 6 bits.
+// Bytes of a tile's header. Group scales: [groups][16] FP16, then the minimums likewise. K-style: super-scales [16]
+// FP16, super-minimums [16] FP16 (or unused), then sub-scales [8][16] and sub-minimums [8][16] bytes, or [16][16]
+// signed bytes per 16 columns when the width is 6 bits.
 constexpr int64_t header_bytes(PackedFormat f, int64_t groups) {
   if (f.super) return 64 + 256;
   const int64_t bytes = groups * 32 * (f.minimum ? 2 : 1);
   return (bytes + 63) / 64 * 64;
 }
 
-constexpr int64_t tile_bytes(PackedFormat f, int64_t groups) { return header_bytes(f, groups) + groups * group_bytes(f); }
+constexpr int64_t tile_bytes(PackedFormat f, int64_t groups) {
+  return header_bytes(f, groups) + groups * group_bytes(f);
+}
 
 // Bytes of a block of 16 rows.
 constexpr int64_t block_bytes(PackedFormat f, int64_t columns) {

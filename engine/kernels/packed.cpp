@@ -87,12 +87,15 @@ uint64_t packed_bytes(TensorType type, int64_t rows, int64_t cols) {
 
 Result<PackedMatrix> PackedMatrix::allocate(TensorType type, int64_t rows, int64_t cols, const char* name) {
   const TensorTypeInfo* info = tensor_type_info(type);
-  if (info == nullptr || rows <= 0 || cols <= 0 || rows > kMaxDimension || cols > kMaxDimension || cols % info->block != 0)
-    return error(Code::format, "tensor %s: %lld rows of %lld columns cannot be packed as %s", name, static_cast<long long>(rows),
-                 static_cast<long long>(cols), info == nullptr ? "an unknown type" : info->name);
+  if (info == nullptr || rows <= 0 || cols <= 0 || rows > kMaxDimension || cols > kMaxDimension ||
+      cols % info->block != 0)
+    return error(Code::format, "tensor %s: %lld rows of %lld columns cannot be packed as %s", name,
+                 static_cast<long long>(rows), static_cast<long long>(cols),
+                 info == nullptr ? "an unknown type" : info->name);
   const uint64_t bytes = packed_bytes(type, rows, cols);
   if (bytes > SIZE_MAX)
-    return error(Code::out_of_memory, "tensor %s needs %llu bytes, more than can be addressed", name, static_cast<unsigned long long>(bytes));
+    return error(Code::out_of_memory, "tensor %s needs %llu bytes, more than can be addressed", name,
+                 static_cast<unsigned long long>(bytes));
   PackedMatrix matrix;
   BITWIN_ASSIGN_OR_RETURN(matrix.data_, Buffer::allocate(static_cast<size_t>(bytes), name));
   matrix.view_ = {type, matrix.data_.data(), rows, cols, block_bytes(packed_format(type), cols), false};
@@ -105,8 +108,9 @@ Status PackedMatrix::pack_rows(int64_t first_row, int64_t rows, std::span<const 
   const int64_t row_bytes = view_.cols / info->block * info->bytes;
   if (first_row < 0 || rows < 0 || first_row % kBlockRows != 0 || first_row + rows > view_.rows ||
       bytes.size() != static_cast<size_t>(rows * row_bytes))
-    return error(Code::internal, "tensor %s: rows %lld to %lld do not fit %lld rows of %lld bytes", name, static_cast<long long>(first_row),
-                 static_cast<long long>(first_row + rows), static_cast<long long>(view_.rows), static_cast<long long>(row_bytes));
+    return error(Code::internal, "tensor %s: rows %lld to %lld do not fit %lld rows of %lld bytes", name,
+                 static_cast<long long>(first_row), static_cast<long long>(first_row + rows),
+                 static_cast<long long>(view_.rows), static_cast<long long>(row_bytes));
   const int64_t groups = view_.cols / kGroupColumns;
   for (int64_t r = 0; r < rows; ++r) {
     const uint8_t* source = bytes.data() + r * row_bytes;
@@ -123,8 +127,8 @@ Status PackedMatrix::pack_rows(int64_t first_row, int64_t rows, std::span<const 
       UnpackedTile unpacked;
       unpack_tile(view_.type, count, source, &unpacked);
       if (!place_tile(f, count, unpacked, lane, out))
-        return error(Code::format, "tensor %s: a scale in row %lld is infinite or not a number: the file is damaged", name,
-                     static_cast<long long>(row));
+        return error(Code::format, "tensor %s: a scale in row %lld is infinite or not a number: the file is damaged",
+                     name, static_cast<long long>(row));
       if (view_.type == TensorType::q8_0 && has_minus_128(unpacked.q, count * 32)) view_.has_minus_128 = true;
       source += source_bytes(view_.type, count);
       out += tile_bytes(f, count);
@@ -165,7 +169,8 @@ void PackedMatrix::dequantize_row(int64_t row, float* out) const {
           scale = half_to_float(halves[g * 16 + lane]);
           if (f.minimum) minimum = half_to_float(halves[(count + g) * 16 + lane]);
         } else if (f.bits == 6) {
-          scale = half_to_float(halves[lane]) * static_cast<float>(static_cast<int8_t>(sub[(g * 2 + k / 16) * 16 + lane]));
+          scale =
+              half_to_float(halves[lane]) * static_cast<float>(static_cast<int8_t>(sub[(g * 2 + k / 16) * 16 + lane]));
         } else {
           scale = half_to_float(halves[lane]) * static_cast<float>(sub[g * 16 + lane]);
           minimum = half_to_float(halves[16 + lane]) * static_cast<float>(sub[128 + g * 16 + lane]);

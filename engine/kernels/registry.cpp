@@ -13,7 +13,7 @@ namespace bitwin {
 
 namespace {
 
-constexpr const char* kNames[] = {"scalar", "sse41",        "avx2",      "avxvnni",     "avx512vnni",   "amx",
+constexpr const char* kNames[] = {"scalar",       "sse41",     "avx2",        "avxvnni",      "avx512vnni",  "amx",
                                   "neon-dotprod", "neon-i8mm", "wasm-scalar", "wasm-simd128", "wasm-relaxed"};
 
 std::vector<const KernelTable*> find_supported() {
@@ -48,10 +48,11 @@ Result<const KernelTable*> select_kernel(std::string_view name) {
   const char* source = name.empty() ? " (from BITWIN_KERNEL)" : "";
   for (const char* known : kNames) {
     if (wanted == known)
-      return error(Code::unsupported, "kernel %s%s does not run here; this build and processor have: %s", known, source, list.c_str());
+      return error(Code::unsupported, "kernel %s%s does not run here; this build and processor have: %s", known, source,
+                   list.c_str());
   }
-  return error(Code::unsupported, "there is no kernel called '%.64s'%s; this build and processor have: %s", wanted.c_str(), source,
-               list.c_str());
+  return error(Code::unsupported, "there is no kernel called '%.64s'%s; this build and processor have: %s",
+               wanted.c_str(), source, list.c_str());
 }
 
 }  // namespace bitwin

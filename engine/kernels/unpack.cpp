@@ -85,18 +85,26 @@ int64_t source_bytes(TensorType type, int64_t groups) {
 
 void unpack_tile(TensorType type, int64_t groups, const uint8_t* source, UnpackedTile* out) {
   switch (type) {
-    case TensorType::q4_k: return unpack_q4_k(source, out);
-    case TensorType::q5_k: return unpack_q5_k(source, out);
-    case TensorType::q6_k: return unpack_q6_k(source, out);
-    default: break;
+    case TensorType::q4_k:
+      return unpack_q4_k(source, out);
+    case TensorType::q5_k:
+      return unpack_q5_k(source, out);
+    case TensorType::q6_k:
+      return unpack_q6_k(source, out);
+    default:
+      break;
   }
   const int64_t step = source_bytes(type, 1);
   for (int64_t g = 0; g < groups; ++g, source += step) {
     uint8_t* q = out->q + g * 32;
     out->scale[g] = half_at(source);
     switch (type) {
-      case TensorType::q8_0: std::memcpy(q, source + 2, 32); break;
-      case TensorType::q4_0: split_nibbles(source + 2, q); break;
+      case TensorType::q8_0:
+        std::memcpy(q, source + 2, 32);
+        break;
+      case TensorType::q4_0:
+        split_nibbles(source + 2, q);
+        break;
       case TensorType::q4_1:
         out->minimum[g] = negated_half_at(source + 2);
         split_nibbles(source + 4, q);
@@ -110,7 +118,8 @@ void unpack_tile(TensorType type, int64_t groups, const uint8_t* source, Unpacke
         split_nibbles(source + 8, q);
         add_fifth_bits(source + 4, q);
         break;
-      default: break;
+      default:
+        break;
     }
   }
 }

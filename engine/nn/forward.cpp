@@ -23,7 +23,8 @@ class Region {
 // Checks tokens and positions and returns one past the largest position.
 Result<int64_t> check_rows(const ModelConfig& config, std::span<const BatchRow> rows) {
   if (rows.empty() || static_cast<int64_t>(rows.size()) > Forward::kMaxRows)
-    return error(Code::invalid_argument, "a pass takes 1 to %lld rows, not %zu", static_cast<long long>(Forward::kMaxRows), rows.size());
+    return error(Code::invalid_argument, "a pass takes 1 to %lld rows, not %zu",
+                 static_cast<long long>(Forward::kMaxRows), rows.size());
   int64_t end = 0;
   for (size_t r = 0; r < rows.size(); ++r) {
     const BatchRow& row = rows[r];
@@ -60,8 +61,8 @@ struct Forward::State {
 Forward::Forward() = default;
 Forward::~Forward() = default;
 
-Result<std::unique_ptr<Forward>> Forward::create(const ModelConfig& config, const Weights& weights, const KernelTable& kernel,
-                                                 ThreadPool& pool) {
+Result<std::unique_ptr<Forward>> Forward::create(const ModelConfig& config, const Weights& weights,
+                                                 const KernelTable& kernel, ThreadPool& pool) {
   BITWIN_ASSIGN_OR_RETURN(Workspace work, Workspace::create(config, kernel, pool, kMaxRows));
   std::unique_ptr<Forward> forward(new Forward());
   forward->state_ = std::make_unique<State>(config, weights, pool, std::move(work));

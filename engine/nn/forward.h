@@ -30,8 +30,8 @@ class Forward {
   static constexpr int64_t kMaxRows = 128;
 
   // Keeps references to all arguments, which must outlive it.
-  static Result<std::unique_ptr<Forward>> create(const ModelConfig& config, const Weights& weights, const KernelTable& kernel,
-                                                 ThreadPool& pool);
+  static Result<std::unique_ptr<Forward>> create(const ModelConfig& config, const Weights& weights,
+                                                 const KernelTable& kernel, ThreadPool& pool);
   ~Forward();
 
   // Evaluates 1..kMaxRows rows, appends their keys and values to the sequences (reserving room) and writes one row of

@@ -23,8 +23,8 @@ size_t KvSequence::bytes() const { return blocks_.size() * block_bytes_; }
 
 Status KvSequence::reserve(int64_t length) {
   if (length > max_length_)
-    return error(Code::context_full, "the context is full: %lld tokens are needed, %lld is the maximum", static_cast<long long>(length),
-                 static_cast<long long>(max_length_));
+    return error(Code::context_full, "the context is full: %lld tokens are needed, %lld is the maximum",
+                 static_cast<long long>(length), static_cast<long long>(max_length_));
   while (blocks() * kKvBlock < length) {
     BITWIN_ASSIGN_OR_RETURN(Buffer buffer, Buffer::allocate(block_bytes_, "the KV cache"));
     blocks_.push_back(std::make_shared<Buffer>(std::move(buffer)));

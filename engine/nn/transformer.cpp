@@ -55,7 +55,8 @@ Pass transformer(const ModelConfig& config, const Weights& weights, const RopeTa
   if (wanted == 0) co_return Status();
   work.normalize(x, wanted, weights.output_norm, config.norm_epsilon);
   const Product head[] = {{&weights.output_matrix(), nullptr, logits, false}};
-  if (!work.multiply(work.normed(), wanted, config.width, head)) co_return non_finite(config.layers, "the output matrix");
+  if (!work.multiply(work.normed(), wanted, config.width, head))
+    co_return non_finite(config.layers, "the output matrix");
   co_return Status();
 }
 

@@ -13,8 +13,8 @@ std::string shape(int64_t rows, int64_t cols) {
 }
 
 uint64_t matrix_bytes(const LayerWeights& layer) {
-  return layer.q.bytes() + layer.k.bytes() + layer.v.bytes() + layer.output.bytes() + layer.gate.bytes() + layer.up.bytes() +
-         layer.down.bytes();
+  return layer.q.bytes() + layer.k.bytes() + layer.v.bytes() + layer.output.bytes() + layer.gate.bytes() +
+         layer.up.bytes() + layer.down.bytes();
 }
 
 }  // namespace
@@ -67,12 +67,13 @@ Status WeightsBuilder::plan(const ModelConfig& config, std::span<const TensorInf
   for (const TensorInfo& tensor : tensors) {
     const auto found = wanted.find(tensor.name);
     if (found == wanted.end())
-      return error(Code::unsupported, "tensor %s is not part of a %s model as this program knows it", tensor.name.c_str(),
-                   config.architecture_name.c_str());
+      return error(Code::unsupported, "tensor %s is not part of a %s model as this program knows it",
+                   tensor.name.c_str(), config.architecture_name.c_str());
     const Wanted& want = found->second;
     if (tensor.rows() != want.rows || tensor.cols() != want.cols)
-      return error(Code::format, "tensor %s has the shape %s, but the model's hyper-parameters ask for %s", tensor.name.c_str(),
-                   shape(tensor.rows(), tensor.cols()).c_str(), shape(want.rows, want.cols).c_str());
+      return error(Code::format, "tensor %s has the shape %s, but the model's hyper-parameters ask for %s",
+                   tensor.name.c_str(), shape(tensor.rows(), tensor.cols()).c_str(),
+                   shape(want.rows, want.cols).c_str());
     if (want.slot.matrix != nullptr) {
       BITWIN_ASSIGN_OR_RETURN(*want.slot.matrix,
                               PackedMatrix::allocate(tensor.type, want.rows, want.cols, tensor.name.c_str()));
@@ -91,10 +92,12 @@ Status WeightsBuilder::plan(const ModelConfig& config, std::span<const TensorInf
   return Status();
 }
 
-Status WeightsBuilder::add_rows(const TensorInfo& tensor, int64_t first_row, int64_t rows, std::span<const uint8_t> bytes) {
+Status WeightsBuilder::add_rows(const TensorInfo& tensor, int64_t first_row, int64_t rows,
+                                std::span<const uint8_t> bytes) {
   const auto found = slots_.find(tensor.name);
   if (found == slots_.end()) return error(Code::internal, "tensor %s was not planned", tensor.name.c_str());
-  if (found->second.matrix != nullptr) return found->second.matrix->pack_rows(first_row, rows, bytes, tensor.name.c_str());
+  if (found->second.matrix != nullptr)
+    return found->second.matrix->pack_rows(first_row, rows, bytes, tensor.name.c_str());
   std::vector<float>& vector = *found->second.vector;
   PackedMatrix row;
   BITWIN_ASSIGN_OR_RETURN(row, PackedMatrix::allocate(tensor.type, 1, tensor.cols(), tensor.name.c_str()));
@@ -107,7 +110,8 @@ Result<Weights> WeightsBuilder::finish() {
   slots_.clear();
   for (const float factor : weights_.rope_factors) {
     if (!(factor > 0.0f && factor <= 1e30f))
-      return error(Code::format, "tensor rope_freqs.weight holds %g; the factors must be positive numbers", static_cast<double>(factor));
+      return error(Code::format, "tensor rope_freqs.weight holds %g; the factors must be positive numbers",
+                   static_cast<double>(factor));
   }
   return std::move(weights_);
 }

@@ -15,14 +15,14 @@
 namespace bitwin {
 
 struct LayerWeights {
-  std::vector<float> attention_norm;           // [width]
-  PackedMatrix q, k, v;                        // [q_width | kv_width | kv_width][width]
-  std::vector<float> q_bias, k_bias, v_bias;   // empty when the file has none
-  PackedMatrix output;                         // [width][q_width]
-  std::vector<float> output_bias;              // empty when the file has none
-  std::vector<float> ffn_norm;                 // [width]
-  PackedMatrix gate, up;                       // [ffn][width]
-  PackedMatrix down;                           // [width][ffn]
+  std::vector<float> attention_norm;          // [width]
+  PackedMatrix q, k, v;                       // [q_width | kv_width | kv_width][width]
+  std::vector<float> q_bias, k_bias, v_bias;  // empty when the file has none
+  PackedMatrix output;                        // [width][q_width]
+  std::vector<float> output_bias;             // empty when the file has none
+  std::vector<float> ffn_norm;                // [width]
+  PackedMatrix gate, up;                      // [ffn][width]
+  PackedMatrix down;                          // [width][ffn]
 };
 
 struct Weights {

@@ -16,7 +16,8 @@ int64_t segments(int64_t columns) { return (columns + kSegment - 1) / kSegment; 
 
 }  // namespace
 
-Result<Workspace> Workspace::create(const ModelConfig& config, const KernelTable& kernel, ThreadPool& pool, int64_t max_rows) {
+Result<Workspace> Workspace::create(const ModelConfig& config, const KernelTable& kernel, ThreadPool& pool,
+                                    int64_t max_rows) {
   Workspace w;
   w.config_ = &config;
   w.kernel_ = &kernel;
@@ -27,9 +28,9 @@ Result<Workspace> Workspace::create(const ModelConfig& config, const KernelTable
     float** where;
     int64_t columns;
   };
-  const Part parts[] = {{&w.hidden_, config.width},   {&w.normed_, config.width},     {&w.q_, config.q_width()},
-                        {&w.k_, config.kv_width()},   {&w.v_, config.kv_width()},     {&w.attended_, config.q_width()},
-                        {&w.gate_, config.ffn},       {&w.up_, config.ffn}};
+  const Part parts[] = {{&w.hidden_, config.width}, {&w.normed_, config.width}, {&w.q_, config.q_width()},
+                        {&w.k_, config.kv_width()}, {&w.v_, config.kv_width()}, {&w.attended_, config.q_width()},
+                        {&w.gate_, config.ffn},     {&w.up_, config.ffn}};
   int64_t total = 0;
   for (const Part& part : parts) total += round_up(max_rows * part.columns, 16);
   BITWIN_ASSIGN_OR_RETURN(w.floats_, Buffer::allocate(static_cast<size_t>(total) * sizeof(float), "the forward pass"));
@@ -43,8 +44,8 @@ Result<Workspace> Workspace::create(const ModelConfig& config, const KernelTable
   w.max_groups_ = round_up(widest, 64) / kGroupColumns;
   // Per row and group: 32 quants, two sums, a scale, an offset.
   const int64_t groups = max_rows * w.max_groups_;
-  BITWIN_ASSIGN_OR_RETURN(w.quantized_,
-                          Buffer::allocate(static_cast<size_t>(groups) * (32 + 8 + 4 + 4), "the quantised activations"));
+  BITWIN_ASSIGN_OR_RETURN(
+      w.quantized_, Buffer::allocate(static_cast<size_t>(groups) * (32 + 8 + 4 + 4), "the quantised activations"));
   w.quants_ = w.quantized_.as<int8_t>();
   w.sums_ = reinterpret_cast<int32_t*>(w.quantized_.data() + groups * 32);
   w.scales_ = reinterpret_cast<float*>(w.quantized_.data() + groups * 40);

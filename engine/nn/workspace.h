@@ -28,16 +28,17 @@ struct Product {
 // All arrays are row-major, one row per BatchRow.
 class Workspace {
  public:
-  static Result<Workspace> create(const ModelConfig& config, const KernelTable& kernel, ThreadPool& pool, int64_t max_rows);
+  static Result<Workspace> create(const ModelConfig& config, const KernelTable& kernel, ThreadPool& pool,
+                                  int64_t max_rows);
 
-  float* hidden() { return hidden_; }   // [rows][width], the residual stream
-  float* normed() { return normed_; }   // [rows][width]
-  float* q() { return q_; }             // [rows][q_width]
-  float* k() { return k_; }             // [rows][kv_width]
-  float* v() { return v_; }             // [rows][kv_width]
+  float* hidden() { return hidden_; }      // [rows][width], the residual stream
+  float* normed() { return normed_; }      // [rows][width]
+  float* q() { return q_; }                // [rows][q_width]
+  float* k() { return k_; }                // [rows][kv_width]
+  float* v() { return v_; }                // [rows][kv_width]
   float* attended() { return attended_; }  // [rows][q_width]
-  float* gate() { return gate_; }       // [rows][ffn]
-  float* up() { return up_; }           // [rows][ffn]
+  float* gate() { return gate_; }          // [rows][ffn]
+  float* up() { return up_; }              // [rows][ffn]
 
   // Room for attention over up to `positions`.
   Status reserve_attention(int64_t positions);
@@ -64,8 +65,8 @@ class Workspace {
   const KernelTable* kernel_ = nullptr;
   ThreadPool* pool_ = nullptr;
   Buffer floats_, quantized_, scores_;
-  float *hidden_ = nullptr, *normed_ = nullptr, *q_ = nullptr, *k_ = nullptr, *v_ = nullptr, *attended_ = nullptr, *gate_ = nullptr,
-        *up_ = nullptr;
+  float *hidden_ = nullptr, *normed_ = nullptr, *q_ = nullptr, *k_ = nullptr, *v_ = nullptr, *attended_ = nullptr,
+        *gate_ = nullptr, *up_ = nullptr;
   int8_t* quants_ = nullptr;
   float* scales_ = nullptr;
   float* offsets_ = nullptr;

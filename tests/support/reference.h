@@ -42,11 +42,16 @@ inline Weight weight_at(TensorType type, const uint8_t* row, int64_t k) {
     return low | high << 4;
   };
   switch (type) {
-    case TensorType::q8_0: return {static_cast<int8_t>(b[2 + i]), half_at(b), 0.0f};
-    case TensorType::q4_0: return {nibble(b + 2) - 8, half_at(b), 0.0f};
-    case TensorType::q4_1: return {nibble(b + 4), half_at(b), -half_at(b + 2)};
-    case TensorType::q5_0: return {nibble(b + 6) + fifth(b + 2) - 16, half_at(b), 0.0f};
-    case TensorType::q5_1: return {nibble(b + 8) + fifth(b + 4), half_at(b), -half_at(b + 2)};
+    case TensorType::q8_0:
+      return {static_cast<int8_t>(b[2 + i]), half_at(b), 0.0f};
+    case TensorType::q4_0:
+      return {nibble(b + 2) - 8, half_at(b), 0.0f};
+    case TensorType::q4_1:
+      return {nibble(b + 4), half_at(b), -half_at(b + 2)};
+    case TensorType::q5_0:
+      return {nibble(b + 6) + fifth(b + 2) - 16, half_at(b), 0.0f};
+    case TensorType::q5_1:
+      return {nibble(b + 8) + fifth(b + 4), half_at(b), -half_at(b + 2)};
     case TensorType::q4_k: {
       const uint8_t byte = b[16 + i / 64 * 32 + i % 32];
       const int j = i / 32;
@@ -68,7 +73,8 @@ inline Weight weight_at(TensorType type, const uint8_t* row, int64_t k) {
       const int q = (within < 64 ? low & 15 : low >> 4) | (high >> within / 32 * 2 & 3) << 4;
       return {q - 32, half_at(b + 208) * static_cast<float>(static_cast<int8_t>(b[192 + i / 16])), 0.0f};
     }
-    default: return {0, 0.0f, 0.0f};
+    default:
+      return {0, 0.0f, 0.0f};
   }
 }
 
@@ -135,7 +141,8 @@ inline float quantized_dot(TensorType type, const uint8_t* row, int64_t cols, co
     const float minimum = w.minimum * x.offset[group];
     minimums = minimums + minimum;
   }
-  const bool has_minimum = type == TensorType::q4_1 || type == TensorType::q5_1 || type == TensorType::q4_k || type == TensorType::q5_k;
+  const bool has_minimum =
+      type == TensorType::q4_1 || type == TensorType::q5_1 || type == TensorType::q4_k || type == TensorType::q5_k;
   return has_minimum ? acc - minimums : acc;
 }
 

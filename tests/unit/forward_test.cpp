@@ -121,7 +121,8 @@ TEST_CASE("a row's result depends on its own sequence alone") {
       }
     }
     REQUIRE(engine.forward->run(rows, logits.data()).ok());
-    for (size_t i = 0; i < wanted.size(); ++i) CHECK(std::memcmp(logits.data() + i * n, wanted[i], n * sizeof(float)) == 0);
+    for (size_t i = 0; i < wanted.size(); ++i)
+      CHECK(std::memcmp(logits.data() + i * n, wanted[i], n * sizeof(float)) == 0);
   }
 }
 

@@ -41,11 +41,21 @@ std::vector<float> activations(Pattern pattern, size_t n, uint64_t seed) {
   std::vector<float> x(n);
   for (size_t i = 0; i < n; ++i) {
     switch (pattern) {
-      case Pattern::normal: x[i] = static_cast<float>(random.normal()); break;
-      case Pattern::extremes: x[i] = random.integer(0, 1) ? 3.0f : -3.0f; break;  // quantises to 127 and -127
-      case Pattern::outliers: x[i] = static_cast<float>(i % 50 == 7 ? 4000.0 * random.normal() : 0.01 * random.normal()); break;
-      case Pattern::zeros: x[i] = random.integer(0, 3) ? 0.0f : -0.0f; break;
-      case Pattern::tiny: x[i] = std::ldexp(static_cast<float>(random.normal()), static_cast<int>(random.integer(-110, -90))); break;
+      case Pattern::normal:
+        x[i] = static_cast<float>(random.normal());
+        break;
+      case Pattern::extremes:
+        x[i] = random.integer(0, 1) ? 3.0f : -3.0f;
+        break;  // quantises to 127 and -127
+      case Pattern::outliers:
+        x[i] = static_cast<float>(i % 50 == 7 ? 4000.0 * random.normal() : 0.01 * random.normal());
+        break;
+      case Pattern::zeros:
+        x[i] = random.integer(0, 3) ? 0.0f : -0.0f;
+        break;
+      case Pattern::tiny:
+        x[i] = std::ldexp(static_cast<float>(random.normal()), static_cast<int>(random.integer(-110, -90)));
+        break;
     }
   }
   return x;
@@ -92,7 +102,8 @@ int64_t wrong_products(const Case& c, uint64_t seed) {
     std::memcpy(sum.data() + c.misalign + t * group_stride * 2, a.sum.data(), a.sum.size() * 4);
     for (int64_t r = 0; r < c.rows; ++r) {
       const uint8_t* weights = source.data() + r * row_bytes;
-      float value = quantized ? testing::quantized_dot(c.type, weights, c.cols, a) : testing::float_dot(c.type, weights, c.cols, row);
+      float value = quantized ? testing::quantized_dot(c.type, weights, c.cols, a)
+                              : testing::float_dot(c.type, weights, c.cols, row);
       if (c.bias) value = value + bias[static_cast<size_t>(r)];
       const size_t at = static_cast<size_t>(t * c.rows + r);
       expected[at] = c.accumulate ? before[at] + value : value;
@@ -109,7 +120,9 @@ int64_t wrong_products(const Case& c, uint64_t seed) {
       std::copy_n(before.begin() + t * c.rows, c.rows, out.begin() + c.misalign + t * out_stride);
     MatmulArgs args{};
     args.weights = matrix->view();
-    args.x = {q.data() + c.misalign, scale.data() + c.misalign, sum.data() + c.misalign, offset.data() + c.misalign, q_stride, group_stride};
+    args.x = {
+        q.data() + c.misalign, scale.data() + c.misalign, sum.data() + c.misalign, offset.data() + c.misalign, q_stride,
+        group_stride};
     args.x_float = x_copy.data() + c.misalign;
     args.x_stride = c.cols;
     args.tokens = c.tokens;
@@ -144,8 +157,15 @@ TEST_CASE("every kernel's products equal the definition, for all types, odd size
       for (const int64_t rows : {1, 3, 15, 16, 17, 33}) {
         for (const int64_t tokens : {1, 2, 3, 4, 5, 7, 8, 9, 13, 17}) {
           ++seed;
-          const Case c{type,          rows,           count * block,      tokens, seed % 2 == 0, seed % 3 == 0, seed % 2 == 1,
-                       kPatterns[seed % 5], static_cast<int64_t>(seed % 4)};
+          const Case c{type,
+                       rows,
+                       count * block,
+                       tokens,
+                       seed % 2 == 0,
+                       seed % 3 == 0,
+                       seed % 2 == 1,
+                       kPatterns[seed % 5],
+                       static_cast<int64_t>(seed % 4)};
           if (tokens > 9 && rows > 3) continue;
           INFO(tensor_type_info(type)->name << " rows " << rows << " cols " << count * block << " tokens " << tokens);
           REQUIRE(wrong_products(c, seed) == 0);
@@ -289,7 +309,8 @@ TEST_CASE("FP16 is written to nearest even and read back exactly") {
     const uint16_t low = static_cast<uint16_t>(h), high = static_cast<uint16_t>(h + 1);
     x.insert(x.end(), {here, std::nextafter(middle, here), middle, std::nextafter(middle, next), -here, -middle});
     const uint16_t even = h % 2 == 0 ? low : high;
-    expected.insert(expected.end(), {low, low, even, high, static_cast<uint16_t>(low | 0x8000), static_cast<uint16_t>(even | 0x8000)});
+    expected.insert(expected.end(),
+                    {low, low, even, high, static_cast<uint16_t>(low | 0x8000), static_cast<uint16_t>(even | 0x8000)});
   }
   x.insert(x.end(), {65519.0f, 65520.0f, 1e30f, -1e30f, std::numeric_limits<float>::infinity(), 1e-30f, -1e-30f});
   expected.insert(expected.end(), {0x7bff, 0x7c00, 0x7c00, 0xfc00, 0x7c00, 0x0000, 0x8000});
@@ -324,7 +345,8 @@ std::vector<float> run_attention(const KernelTable& kernel, const AttentionCase&
   const auto q = activations(Pattern::normal, static_cast<size_t>(c.group * c.head_dim), seed + 1);
   std::vector<float> scores(static_cast<size_t>(c.group * ((c.length + 15) / 16 * 16)));
   std::vector<float> out(q.size());
-  AttentionArgs args{q.data(), c.group, c.head_dim, key_table.data(), value_table.data(), c.length, 0.125f, scores.data(), out.data()};
+  AttentionArgs args{q.data(), c.group, c.head_dim,    key_table.data(), value_table.data(),
+                     c.length, 0.125f,  scores.data(), out.data()};
   kernel.attention(args);
 
   // The definition, with the weights that the kernel's own exp gave: scores first hold them when it returns.
@@ -340,7 +362,8 @@ std::vector<float> run_attention(const KernelTable& kernel, const AttentionCase&
         float score = 0.0f;
         for (int64_t d = 0; d < c.head_dim; ++d) {
           const int64_t at = t % kKvBlock / 16 * 16 * c.head_dim + d * 16 + t % 16;
-          const float product = q[static_cast<size_t>(h * c.head_dim + d)] * testing::half_value(key_table[static_cast<size_t>(t / kKvBlock)][at]);
+          const float product = q[static_cast<size_t>(h * c.head_dim + d)] *
+                                testing::half_value(key_table[static_cast<size_t>(t / kKvBlock)][at]);
           score = score + product;
         }
         exact.push_back(static_cast<double>(score * 0.125f));
@@ -353,7 +376,8 @@ std::vector<float> run_attention(const KernelTable& kernel, const AttentionCase&
       for (int64_t d = 0; d < c.head_dim; ++d) {
         float acc = 0.0f;
         for (int64_t t = 0; t < c.length; ++t) {
-          const float v = testing::half_value(value_table[static_cast<size_t>(t / kKvBlock)][t % kKvBlock * c.head_dim + d]);
+          const float v =
+              testing::half_value(value_table[static_cast<size_t>(t / kKvBlock)][t % kKvBlock * c.head_dim + d]);
           const float product = weights[static_cast<size_t>(t)] * v;
           acc = acc + product;
         }
@@ -383,7 +407,8 @@ TEST_CASE("attention is the same in every kernel, for any length, group and head
 TEST_CASE("SwiGLU and its exponential are the same in every kernel and close to the exact value") {
   std::vector<float> gate, up;
   for (int i = -3000; i <= 3000; ++i) gate.push_back(static_cast<float>(i) * 0.04f);
-  for (const float x : {-1e30f, -100.0f, -87.5f, -87.0f, 87.0f, 87.5f, 100.0f, 1e30f, 0.0f, -0.0f, 1e-30f}) gate.push_back(x);
+  for (const float x : {-1e30f, -100.0f, -87.5f, -87.0f, 87.0f, 87.5f, 100.0f, 1e30f, 0.0f, -0.0f, 1e-30f})
+    gate.push_back(x);
   Random random(23);
   while (gate.size() % 16 != 5) gate.push_back(static_cast<float>(random.normal()));
   for (size_t i = 0; i < gate.size(); ++i) up.push_back(static_cast<float>(random.normal()));

@@ -74,7 +74,8 @@ TEST_CASE("packing in pieces of 16 rows equals packing at once") {
     const size_t per_row = static_cast<size_t>(row_bytes(type, cols));
     for (const int64_t first : {16, 32, 0}) {
       const int64_t count = std::min<int64_t>(16, rows - first);
-      const std::span<const uint8_t> part(bytes.data() + static_cast<size_t>(first) * per_row, static_cast<size_t>(count) * per_row);
+      const std::span<const uint8_t> part(bytes.data() + static_cast<size_t>(first) * per_row,
+                                          static_cast<size_t>(count) * per_row);
       REQUIRE(pieces->pack_rows(first, count, part, "test").ok());
     }
     REQUIRE(pieces->bytes() == whole.bytes());

@@ -32,7 +32,8 @@ TEST_CASE("a kernel that is unknown or missing is refused with the list of those
   CHECK(unknown.status().message().find("avx9000") != std::string::npos);
   for (const char* name : kernel_names()) {
     const auto& have = supported_kernels();
-    if (std::any_of(have.begin(), have.end(), [&](const KernelTable* k) { return std::string(k->name) == name; })) continue;
+    if (std::any_of(have.begin(), have.end(), [&](const KernelTable* k) { return std::string(k->name) == name; }))
+      continue;
     const auto missing = select_kernel(name);
     REQUIRE_FALSE(missing.ok());
     CHECK(missing.status().message().find(name) != std::string::npos);
