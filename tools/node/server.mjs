@@ -82,7 +82,7 @@ export async function startServer({ mounts = [], port = 0, isolated = true, rout
     };
     let urlPath;
     try {
-      urlPath = decodeURIComponent(new URL(request.url, 'http://localhost').pathname);
+      urlPath = decodeURIComponent(request.url.split('?', 1)[0]);
     } catch {
       return fail(400, 'Malformed URL');
     }
