@@ -80,12 +80,13 @@ double exp_sum(double hi, double lo) {
   const double lower = k * kLn2Lower;
   const double r = upper - lower;  // |r| <= 0.347
   const double correction = ((upper - r) - lower) + lo;
-  double p = 1.0 / 6227020800.0;  // 1/13!
-  for (const double c : {1.0 / 479001600.0, 1.0 / 39916800.0, 1.0 / 3628800.0, 1.0 / 362880.0, 1.0 / 40320.0,
-                         1.0 / 5040.0, 1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 1.0 / 2.0}) {
-    p = p * r + c;
-  }
-  const double tail = p * (r * r);
+  // (e^r - 1 - r) / r^2 by its even and its odd terms, two chains that a processor can work on at once.
+  const double z = r * r;
+  double even = 1.0 / 479001600.0;  // 1/12!
+  for (const double c : {1.0 / 3628800.0, 1.0 / 40320.0, 1.0 / 720.0, 1.0 / 24.0, 1.0 / 2.0}) even = even * z + c;
+  double odd = 1.0 / 6227020800.0;  // 1/13!
+  for (const double c : {1.0 / 39916800.0, 1.0 / 362880.0, 1.0 / 5040.0, 1.0 / 120.0, 1.0 / 6.0}) odd = odd * z + c;
+  const double tail = z * (even + r * odd);
   const double value = 1.0 + (r + (tail + correction * (1.0 + (r + tail))));
   // Two steps, since 2^1024 is no double.
   const int64_t exponent = static_cast<int64_t>(k);

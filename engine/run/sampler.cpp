@@ -8,9 +8,10 @@
 namespace bitwin {
 namespace {
 
-// The sorted prefix grows by this factor until it reaches as far as a choice needs.
-constexpr size_t kFirstSorted = 64;
-constexpr size_t kGrowth = 4;
+// Candidates are sorted in bands of this many temperatures below the largest logit, as far as a choice needs. Beyond
+// the last one (e^-16 of the largest weight) the rest comes at once.
+constexpr double kBand = 2.0;
+constexpr double kLastBand = 16.0;
 
 // Not a number counts as impossible.
 float usable(float logit) { return logit != logit ? -std::numeric_limits<float>::infinity() : logit; }
@@ -56,63 +57,83 @@ int32_t Sampler::greedy(std::span<const float> logits) {
   return best;
 }
 
-// The choice is that of a full sort by (logit descending, id ascending), a running sum of the weights
-// exp((logit - largest) / temperature) in that order, and the first candidate whose sum exceeds random * total. Only as
-// much of the order is produced as the choice looks at; the order is total, so it does not depend on how.
-// Before a filter by top-p, the total of all candidates is summed in ascending order of ids.
-int32_t Sampler::choose(std::span<const float> logits) {
-  if (options_.temperature == 0 || logits.empty()) return greedy(logits);
+double Sampler::weight(float logit) const {
+  // Equal also where both are infinite.
+  if (logit == largest_) return 1.0;
+  return math::exp((static_cast<double>(logit) - static_cast<double>(largest_)) /
+                   static_cast<double>(options_.temperature));
+}
 
+bool Sampler::before(const Candidate& a, const Candidate& b) {
+  return a.logit > b.logit || (a.logit == b.logit && a.id < b.id);
+}
+
+// The k best candidates in order, and nothing else.
+void Sampler::sort_best(std::span<const float> logits, size_t k) {
   candidates_.resize(logits.size());
   for (size_t i = 0; i < logits.size(); ++i) candidates_[i] = {usable(logits[i]), static_cast<int32_t>(i), 0.0};
-  const auto before = [](const Candidate& a, const Candidate& b) {
-    return a.logit > b.logit || (a.logit == b.logit && a.id < b.id);
-  };
-  size_t sorted = 0;
-  const auto sort_up_to = [&](size_t count) {
-    count = std::min(count, candidates_.size());
-    if (count <= sorted) return;
-    const auto begin = candidates_.begin();
-    if (count < candidates_.size()) std::nth_element(begin + sorted, begin + count, candidates_.end(), before);
-    std::sort(begin + sorted, begin + count, before);
-    sorted = count;
-  };
+  std::partial_sort(candidates_.begin(), candidates_.begin() + static_cast<std::ptrdiff_t>(k), candidates_.end(),
+                    before);
+  candidates_.resize(k);
+  for (Candidate& candidate : candidates_) candidate.weight = weight(candidate.logit);
+}
 
+// Appends the next band to the sorted candidates. `depth` is how many temperatures the bands reach down so far.
+void Sampler::sort_band(std::span<const float> logits, double* depth) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const auto bound = [this](double d) {
+    return d == kInfinity ? -kInfinity : static_cast<double>(largest_) - d * static_cast<double>(options_.temperature);
+  };
+  const double upper = *depth == 0 ? kInfinity : bound(*depth);
+  const bool first = *depth == 0;
+  *depth = *depth >= kLastBand ? kInfinity : *depth + kBand;
+  const double lower = bound(*depth);
+  const size_t sorted = candidates_.size();
+  for (size_t i = 0; i < logits.size(); ++i) {
+    const float logit = usable(logits[i]);
+    if (logit >= lower && (first || logit < upper))
+      candidates_.push_back({logit, static_cast<int32_t>(i), weight(logit)});
+  }
+  std::sort(candidates_.begin() + static_cast<std::ptrdiff_t>(sorted), candidates_.end(), before);
+}
+
+// The choice is that of a full sort by (logit descending, id ascending), a running sum of the weights
+// exp((logit - largest) / temperature) in that order, and the first candidate whose sum exceeds random * total. Only as
+// much of the order is produced as the choice looks at; the order is total, so it does not depend on how. Before a
+// filter by top-p, the total is summed in that order after top-k, and in ascending order of ids without it.
+int32_t Sampler::choose(std::span<const float> logits) {
+  if (options_.temperature == 0 || logits.empty()) return greedy(logits);
+  largest_ = -std::numeric_limits<float>::infinity();
+  for (const float logit : logits) largest_ = logit > largest_ ? logit : largest_;
+
+  candidates_.clear();
   const size_t top_k = static_cast<size_t>(options_.top_k);
-  if (top_k > 0 && top_k < candidates_.size()) {
-    sort_up_to(top_k);
-    candidates_.resize(top_k);
-  }
-
-  const double temperature = static_cast<double>(options_.temperature);
-  float largest = candidates_[0].logit;
-  for (const Candidate& candidate : candidates_) largest = candidate.logit > largest ? candidate.logit : largest;
+  size_t count = logits.size();  // candidates in all
   double total = 0;
-  for (Candidate& candidate : candidates_) {
-    // Equal also where both are infinite.
-    candidate.weight =
-        candidate.logit == largest
-            ? 1.0
-            : math::exp((static_cast<double>(candidate.logit) - static_cast<double>(largest)) / temperature);
-    total += candidate.weight;
+  if (top_k > 0 && top_k < count) {
+    count = top_k;
+    sort_best(logits, count);
+    for (const Candidate& candidate : candidates_) total += candidate.weight;
+  } else {
+    for (const float logit : logits) total += weight(usable(logit));
   }
+  double depth = 0;
+  const auto candidate = [&](size_t i) -> const Candidate& {
+    while (i >= candidates_.size()) sort_band(logits, &depth);
+    return candidates_[i];
+  };
 
   // Cuts the order where top-p is reached or min-p no longer holds.
-  size_t kept = candidates_.size();
   if (options_.top_p < 1 || options_.min_p > 0) {
     const double wanted =
         options_.top_p < 1 ? static_cast<double>(options_.top_p) * total : std::numeric_limits<double>::infinity();
     double sum = 0;
-    for (size_t i = 0; i < candidates_.size(); ++i) {
-      if (i >= sorted) sort_up_to(std::max(kFirstSorted, kGrowth * i));
-      if (i > 0 && candidates_[i].weight < static_cast<double>(options_.min_p)) {
-        kept = i;
-        break;
-      }
-      sum += candidates_[i].weight;
-      if (sum >= wanted) {
-        kept = i + 1;
-        break;
+    for (size_t i = 0; i < count; ++i) {
+      if (i > 0 && candidate(i).weight < static_cast<double>(options_.min_p)) {
+        count = i;
+      } else {
+        sum += candidate(i).weight;
+        if (sum >= wanted) count = i + 1;
       }
     }
     total = sum;
@@ -120,14 +141,13 @@ int32_t Sampler::choose(std::span<const float> logits) {
 
   const double target = static_cast<double>(next_random() >> 11) * 0x1p-53 * total;
   double sum = 0;
-  for (size_t i = 0; i < kept; ++i) {
-    if (i >= sorted) sort_up_to(std::max(kFirstSorted, kGrowth * i));
-    sum += candidates_[i].weight;
-    if (sum > target) return candidates_[i].id;
+  for (size_t i = 0; i < count; ++i) {
+    sum += candidate(i).weight;
+    if (sum > target) return candidate(i).id;
   }
   // Rounding left the sum at the target: the last one with any weight, which is the last that can be drawn.
-  while (kept > 1 && candidates_[kept - 1].weight == 0) --kept;
-  return candidates_[kept - 1].id;
+  while (count > 1 && candidate(count - 1).weight == 0) --count;
+  return candidate(count - 1).id;
 }
 
 }  // namespace bitwin

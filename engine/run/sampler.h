@@ -37,10 +37,16 @@ class Sampler {
     int32_t id;
     double weight;
   };
+  static bool before(const Candidate& a, const Candidate& b);
   uint64_t next_random();
+  double weight(float logit) const;
+  void sort_best(std::span<const float> logits, size_t k);
+  void sort_band(std::span<const float> logits, double* depth);
+
   SamplingOptions options_;
   uint64_t state_;
-  std::vector<Candidate> candidates_;
+  float largest_ = 0;
+  std::vector<Candidate> candidates_;  // the best ones, in order
 };
 
 }  // namespace bitwin
