@@ -2,15 +2,22 @@
 # take it from the environment, see tools/env.sh), and everything else is a package of the system.
 
 set(BITWIN_SOURCES "" CACHE PATH "Folder with the sources of utf8proc and catch2")
+# CMake's own name for an unpacked source goes before the folder of the set-up.
+foreach(name utf8proc catch2)
+  string(TOUPPER ${name} upper)
+  if(BITWIN_SOURCES AND NOT FETCHCONTENT_SOURCE_DIR_${upper})
+    set(FETCHCONTENT_SOURCE_DIR_${upper} ${BITWIN_SOURCES}/${name})
+  endif()
+endforeach()
 
 # utf8proc: Unicode classes and NFC for the pre-tokenisers. From source where there is one, so that every build splits
 # text by the same version of Unicode; else the system's.
-if(EXISTS ${BITWIN_SOURCES}/utf8proc/utf8proc.c)
-  add_library(bitwin_utf8proc STATIC ${BITWIN_SOURCES}/utf8proc/utf8proc.c)
-  target_include_directories(bitwin_utf8proc SYSTEM PUBLIC ${BITWIN_SOURCES}/utf8proc)
+if(EXISTS ${FETCHCONTENT_SOURCE_DIR_UTF8PROC}/utf8proc.c)
+  add_library(bitwin_utf8proc STATIC ${FETCHCONTENT_SOURCE_DIR_UTF8PROC}/utf8proc.c)
+  target_include_directories(bitwin_utf8proc SYSTEM PUBLIC ${FETCHCONTENT_SOURCE_DIR_UTF8PROC})
   target_compile_definitions(bitwin_utf8proc PUBLIC UTF8PROC_STATIC)
 elseif(EMSCRIPTEN)
-  message(FATAL_ERROR "There is no utf8proc in BITWIN_SOURCES (\"${BITWIN_SOURCES}\"): run tools/setup, then . tools/env.sh")
+  message(FATAL_ERROR "There are no sources of utf8proc (FETCHCONTENT_SOURCE_DIR_UTF8PROC is \"${FETCHCONTENT_SOURCE_DIR_UTF8PROC}\"): run tools/setup, then . tools/env.sh")
 else()
   find_package(PkgConfig REQUIRED)
   pkg_check_modules(UTF8PROC REQUIRED IMPORTED_TARGET GLOBAL libutf8proc)
@@ -22,7 +29,7 @@ endif()
 if(BITWIN_TESTS)
   add_library(bitwin_catch2 INTERFACE)
   if(EMSCRIPTEN)
-    target_include_directories(bitwin_catch2 SYSTEM INTERFACE ${BITWIN_SOURCES}/catch2/single_include)
+    target_include_directories(bitwin_catch2 SYSTEM INTERFACE ${FETCHCONTENT_SOURCE_DIR_CATCH2}/single_include)
   else()
     find_package(Catch2 REQUIRED)
     target_link_libraries(bitwin_catch2 INTERFACE Catch2::Catch2)
