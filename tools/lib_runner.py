@@ -226,7 +226,7 @@ class Runner:
         pieces = []
         with process.stdout as output:
             for raw in output:
-                pieces.append(raw.decode("utf-8", "replace"))
+                pieces.append(re.sub(r"\x1b\[[0-9;]*m", "", raw.decode("utf-8", "replace")))  # without colours
                 self.log.write(pieces[-1])
         code = process.wait()
         timer.cancel()

@@ -63,6 +63,10 @@ class Suites(unittest.TestCase):
     def test_a_passing_suite_passes(self):
         self.assertEqual(self.counted("echo", "3 passed, 0 failed"), (3, 0, 0, "3 passed, 0 failed"))
 
+    def test_colours_do_not_matter(self):
+        coloured = "\\033[1;31m\\033[0m\\033[1;32mAll tests passed\\033[0m (9 assertions in 4 test cases)\\n"
+        self.assertEqual(self.counted("printf", coloured)[:3], (4, 0, 0))
+
     def test_a_failing_suite_fails(self):
         self.assertEqual(self.counted("echo", "3 passed, 2 failed"), (3, 2, 1, "3 passed, 2 failed"))
 
