@@ -17,7 +17,7 @@ using namespace bitwin::testing;
 using Ids = std::vector<TokenId>;
 
 void check_golden(const std::string& name, size_t count) {
-  const Tokenizer& tokenizer = published_tokenizer(name);
+  const Tokenizer& tokenizer = published_tokenizer(name.c_str());
   std::ifstream file(BITWIN_TEST_DATA "/tokenizer/" + name + ".jsonl");
   size_t lines = 0;
   for (std::string line; std::getline(file, line); ++lines) {

@@ -104,7 +104,8 @@ class VocabularySink : public GgufSink {
 };
 
 // The tokeniser "qwen2", "smollm" or "deepseek-r1-qwen"; made once.
-inline const Tokenizer& published_tokenizer(const std::string& name) {
+// The name is a plain pointer: GCC 14 suspects a reference that is returned next to a temporary argument of dangling.
+inline const Tokenizer& published_tokenizer(const char* name) {
   static std::map<std::string, std::shared_ptr<const Tokenizer>> made;
   if (const auto it = made.find(name); it != made.end()) return *it->second;
   const char* folder = std::getenv("BITWIN_VOCAB_DIR");
