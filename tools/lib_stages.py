@@ -70,7 +70,7 @@ def structure(run):
     run.suite("structure", sys.executable, "-m", "unittest", "-v", cwd=ROOT / "tests/structure", env={"BITWIN_REQUIRE_OBJECTS": "1"})
 
 
-@TEST.stage("wasm-unit", 300, ["wasm"])
+@TEST.stage("wasm-unit", 300, ["build", "wasm"])
 def wasm_unit(run):
     """unit tests as WebAssembly under Node"""
     for module in sorted((BUILD / "wasm").glob("unit_tests-*.js")):
