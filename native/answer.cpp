@@ -13,13 +13,14 @@ namespace {
 std::atomic<Session*> answering{nullptr};
 std::atomic<int> interrupt_count{0};
 
-// In a signal handler or on another thread.
-void on_interrupt() {
+// In a signal handler or on another thread. Whether the interrupt stopped an answer.
+bool on_interrupt() {
   int count = interrupt_count.fetch_add(1) + 1;
   Session* session = answering.load();
-  if (!session) return;
+  if (!session) return false;
   if (count > 1) leave_now(kExitInterrupted);
   session->stop();
+  return true;
 }
 
 // Lets Ctrl-C reach the session while it exists.
@@ -29,6 +30,27 @@ class Answering {
   ~Answering() { answering.store(nullptr); }
   Answering(const Answering&) = delete;
   Answering& operator=(const Answering&) = delete;
+};
+
+// Ends the answer's line, also when an error cuts the answer off.
+class LineEnd {
+ public:
+  LineEnd(const Answer& answer, Progress& progress) : answer_(answer), progress_(progress) {}
+  ~LineEnd() {
+    progress_.clear();
+    if (!answer_.began && answer_.finish == FinishReason::none) return;
+    try {
+      write_out("\n");
+    } catch (...) {
+      // Nobody reads any more, or an error is on its way that says more.
+    }
+  }
+  LineEnd(const LineEnd&) = delete;
+  LineEnd& operator=(const LineEnd&) = delete;
+
+ private:
+  const Answer& answer_;
+  Progress& progress_;
 };
 
 std::string milliseconds(double seconds) {
@@ -72,6 +94,7 @@ Answer stream_answer(Session& session, std::span<const TokenId> ids, const Gener
   bool terminal = is_terminal(Stream::output);
   Progress progress("Reading the prompt", Progress::Unit::tokens, ids.size(), quiet);
   Answer answer;
+  const LineEnd line_end(answer, progress);
   {
     Answering guard(session);
     while (!session.done()) {
@@ -92,8 +115,6 @@ Answer stream_answer(Session& session, std::span<const TokenId> ids, const Gener
       session.add_output_time(now() - start);
     }
   }
-  progress.clear();
-  write_out("\n");
   return answer;
 }
 

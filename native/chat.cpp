@@ -11,7 +11,7 @@ namespace {
 
 constexpr char kHelp[] =
     R"(Write a message and press Enter. A line that ends in \ goes on in the next one;
-""" begins and ends a message of several lines.
+""" begins and ends a message of several lines. A line has at most 4094 bytes.
   /clear   forget the conversation
   /help    show this
   /exit    leave (or Ctrl-D)
@@ -37,6 +37,11 @@ class Chat {
             return kExitInterrupted;
           }
           write_err("\n(Ctrl-C once more or /exit leaves)\n");
+          continue;
+        case LineResult::cut:
+          print_error(
+              "the terminal keeps 4095 bytes of a line and has cut this one; nothing was sent. Break it with \\ at the "
+              "end of a line, or give long texts on standard input");
           continue;
         case LineResult::line:
           break;

@@ -22,6 +22,9 @@ int run(const Options& options) {
   std::shared_ptr<const Model> model = load_model(options.model, Want::weights);
   Reference reference = read_reference(options.reference, model->info().config.vocabulary);
   Score score = evaluate(model, reference, options.model.quiet);
+  if (!score.mean_kl && !score.ppl && !score.greedy_agreement) {
+    throw Failure(options.reference + ": there is nothing to compare: no position after the first, no greedy step");
+  }
   nlohmann::ordered_json output = {{"mean_kl", number_or_null(score.mean_kl)},
                                    {"p99_kl", number_or_null(score.p99_kl)},
                                    {"same_top", number_or_null(score.same_top)},

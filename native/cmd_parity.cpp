@@ -10,6 +10,8 @@
 namespace bitwin::native {
 namespace {
 
+constexpr int64_t kMaxChunk = 128;  // SessionOptions::chunk
+
 struct Options {
   ModelOptions model;
   std::string ids;
@@ -64,12 +66,14 @@ Command add_parity(CLI::App& program) {
       return;
     }
     std::optional<int64_t> value = parse_integer(text);
-    if (!value || *value < 1 || *value > INT32_MAX) {
-      throw CLI::ValidationError("--chunk", "'" + text + "' is neither a whole number from 1 on nor 'all'");
+    if (!value || *value < 1 || *value > kMaxChunk) {
+      throw CLI::ValidationError(
+          "--chunk", "'" + text + "' is neither a whole number from 1 to " + std::to_string(kMaxChunk) + " nor 'all'");
     }
     options->chunk = value;
   };
-  app->add_option_function<std::string>("--chunk", chunk, "Prompt tokens evaluated at once (default: all)")
+  app->add_option_function<std::string>(
+         "--chunk", chunk, "Prompt tokens evaluated at once, 1 to 128 (default: all, as far as one pass takes them)")
       ->type_name("N|all");
   app->footer(
       "Prints JSON: kernel, threads, chunk, prompt_tokens, ids (the greedy tokens), steps (a hash of each step's\n"

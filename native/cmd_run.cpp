@@ -90,8 +90,12 @@ int run(const Options& options) {
   check_kernel(options.model.kernel);
 
   std::string prompt;
+  bool piped = !chatting && (!options.prompt || *options.prompt == "-");
+  if (options.model.path == "-" && (piped || chatting)) {
+    throw Failure("the model and the prompt cannot both come from standard input", kExitUsage);
+  }
   if (!chatting) {
-    prompt = options.prompt && *options.prompt != "-" ? *options.prompt : read_prompt();
+    prompt = piped ? read_prompt() : *options.prompt;
     if (!options.raw && prompt.find_first_not_of(" \t\r\n") == std::string::npos) {
       throw Failure("the prompt is empty; give it as an argument or on standard input", kExitUsage);
     }

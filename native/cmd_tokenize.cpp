@@ -14,7 +14,7 @@ constexpr size_t kMaxText = 1u << 30;
 
 struct Options {
   ModelOptions model;
-  std::string jsonl;
+  std::optional<std::string> jsonl;
   std::optional<std::string> text;
   bool parse_special = false;
   bool add_bos = false;
@@ -36,33 +36,38 @@ void encode_lines(const Tokenizer& tokenizer, const std::string& path) {
   LineReader reader(path);
   std::string line;
   std::string ready;
-  while (reader.next(line)) {
-    nlohmann::json object = parse_json(line, reader.where());
-    if (!object.is_object()) throw Failure(reader.where() + ": expected an object with \"text\"");
-    auto text = object.find("text");
-    if (text == object.end() || !text->is_string()) throw Failure(reader.where() + ": \"text\" must be a string");
-    EncodeOptions options;
-    options.parse_special = flag(object, "parse_special", reader.where());
-    options.add_bos = flag(object, "add_bos", reader.where());
-    ready += encode_line(tokenizer, text->get_ref<const std::string&>(), options, reader.where());
-    // Whoever feeds this through a pipe gets each answer before the next line is asked for.
-    if (ready.size() >= 65536 || reader.would_read()) {
-      write_out(ready);
-      ready.clear();
+  try {
+    while (reader.next(line)) {
+      nlohmann::json object = parse_json(line, reader.where());
+      if (!object.is_object()) throw Failure(reader.where() + ": expected an object with \"text\"");
+      auto text = object.find("text");
+      if (text == object.end() || !text->is_string()) throw Failure(reader.where() + ": \"text\" must be a string");
+      EncodeOptions options;
+      options.parse_special = flag(object, "parse_special", reader.where());
+      options.add_bos = flag(object, "add_bos", reader.where());
+      ready += encode_line(tokenizer, text->get_ref<const std::string&>(), options, reader.where());
+      // Whoever feeds this through a pipe gets each answer before the next line is asked for.
+      if (ready.size() >= 65536 || reader.would_read()) {
+        write_out(ready);
+        ready.clear();
+      }
     }
+  } catch (const Failure&) {
+    write_out(ready);  // the lines before the bad one have their answers
+    throw;
   }
   write_out(ready);
 }
 
 int run(const Options& options) {
-  bool piped = !options.text && options.jsonl.empty() && !is_terminal(Stream::input);
-  if (!options.text && options.jsonl.empty() && !piped) {
+  bool piped = !options.text && !options.jsonl && !is_terminal(Stream::input);
+  if (!options.text && !options.jsonl && !piped) {
     throw Failure("tokenize needs a text, '-' for standard input, or --jsonl FILE", kExitUsage);
   }
   std::shared_ptr<const Model> model = load_model(options.model, Want::vocabulary);
   const Tokenizer& tokenizer = *model->tokenizer();
-  if (!options.jsonl.empty()) {
-    encode_lines(tokenizer, options.jsonl);
+  if (options.jsonl) {
+    encode_lines(tokenizer, *options.jsonl);
     return 0;
   }
   std::string text = piped || *options.text == "-" ? read_all("-", kMaxText) : *options.text;

@@ -85,6 +85,8 @@ nlohmann::json read_json(const std::string& path) {
 }
 
 nlohmann::json parse_json(const std::string& text, const std::string& where) {
+  // The library takes a NUL byte for the end of its input and would not look at what follows.
+  if (text.find('\0') != std::string::npos) throw Failure(where + ": not valid JSON: it holds a NUL byte");
   try {
     return nlohmann::json::parse(text);
   } catch (const nlohmann::json::exception& error) {  // a parse_error, or out_of_range for 1e400
@@ -105,8 +107,11 @@ std::vector<TokenId> token_ids(const nlohmann::json& value, int64_t size, const 
     bool valid = id.is_number_integer() && !(id.is_number_unsigned() && id.get<uint64_t>() > INT32_MAX);
     int64_t number = valid ? id.get<int64_t>() : -1;
     if (number < 0 || number >= size) {
-      throw Failure(where + "[" + std::to_string(i) +
-                    "]: " + id.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).substr(0, 40) +
+      // Writing out a structure recurses, as deep as whoever wrote the file likes.
+      std::string shown = id.is_structured()
+                              ? std::string("an ") + id.type_name()
+                              : id.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).substr(0, 40);
+      throw Failure(where + "[" + std::to_string(i) + "]: " + shown +
                     " is not a token id of this model (a whole number from 0 to " + std::to_string(size - 1) + ")");
     }
     ids.push_back(static_cast<TokenId>(number));

@@ -35,8 +35,10 @@ void Progress::update(uint64_t done) {
   }
   std::string text = bar + counts + "  " + rate;
   auto width = static_cast<size_t>(std::max(20, terminal_width() - 1));
-  std::string line = label_.size() + 2 + text.size() <= width ? label_ + "  " + text : text;
-  if (line.size() > width) line = line.substr(bar.size());
+  // Where the terminal is narrow the bar goes first: the numbers say the same, and the label says what is going on.
+  std::string line = label_ + "  " + text;
+  if (line.size() > width) line = label_ + "  " + counts + "  " + rate;
+  if (line.size() > width) line = counts + "  " + rate;
   if (line.size() > width) line.resize(width);
   write_err("\r" + line + "\x1b[K");
   drawn_ = true;

@@ -14,6 +14,7 @@
 #include <io.h>
 #include <shellapi.h>
 #else
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -44,11 +45,11 @@ HANDLE handle_of(Stream stream) {
   return GetStdHandle(names[static_cast<int>(stream)]);
 }
 
-void (*interrupt_handler)() = nullptr;
+bool (*interrupt_handler)() = nullptr;
 
 BOOL WINAPI on_console_event(DWORD event) {
   if (event != CTRL_C_EVENT) return FALSE;
-  interrupt_handler();
+  static_cast<void>(interrupt_handler());  // the console itself aborts a read
   return TRUE;
 }
 
@@ -136,7 +137,7 @@ std::FILE* open_file(const std::string& path) {
   return file;
 }
 
-void catch_interrupts(void (*handler)()) {
+void catch_interrupts(bool (*handler)()) {
   interrupt_handler = handler;
   SetConsoleCtrlHandler(on_console_event, TRUE);
 }
@@ -147,11 +148,14 @@ void leave_now(int exit_code) { ExitProcess(static_cast<UINT>(exit_code)); }
 
 namespace {
 
-void (*volatile interrupt_handler)() = nullptr;
+bool (*volatile interrupt_handler)() = nullptr;
+// A byte in it: an interrupt waits for read_terminal_line(). A pipe, since a signal just before a read would be lost.
+int interrupt_pipe[2] = {-1, -1};
 
 void on_signal(int) {
   int saved = errno;
-  interrupt_handler();
+  // A full pipe holds enough interrupts.
+  if (!interrupt_handler() && ::write(interrupt_pipe[1], "", 1) < 0) errno = saved;
   errno = saved;
 }
 
@@ -192,6 +196,9 @@ WriteResult write_stream(Stream stream, std::string_view text) {
   return WriteResult::ok;
 }
 
+// A line that fills what the terminal driver keeps has most likely lost its end.
+constexpr size_t kMaxTerminalLine = 4095;
+
 LineResult read_terminal_line(std::string& line) {
   static std::string pending;
   for (;;) {
@@ -199,15 +206,23 @@ LineResult read_terminal_line(std::string& line) {
     if (end != std::string::npos) {
       line = pending.substr(0, end);
       pending.erase(0, end + 1);
+      if (line.size() >= kMaxTerminalLine) return LineResult::cut;
       if (!line.empty() && line.back() == '\r') line.pop_back();
       return LineResult::line;
     }
     char piece[4096];
-    ssize_t count = ::read(static_cast<int>(Stream::input), piece, sizeof piece);
-    if (count < 0 && errno == EINTR) {
+    pollfd ready[2] = {{static_cast<int>(Stream::input), POLLIN, 0}, {interrupt_pipe[0], POLLIN, 0}};
+    if (poll(ready, 2, -1) < 0) {
+      if (errno == EINTR) continue;
+      return LineResult::end;
+    }
+    if (ready[1].revents != 0) {
+      while (::read(interrupt_pipe[0], piece, sizeof piece) > 0) continue;
       pending.clear();
       return LineResult::interrupted;
     }
+    ssize_t count = ::read(static_cast<int>(Stream::input), piece, sizeof piece);
+    if (count < 0 && errno == EINTR) continue;
     if (count <= 0) {
       line = std::exchange(pending, "");
       return line.empty() ? LineResult::end : LineResult::line;
@@ -229,10 +244,17 @@ std::FILE* open_file(const std::string& path) {
   return file;
 }
 
-void catch_interrupts(void (*handler)()) {
+void catch_interrupts(bool (*handler)()) {
   interrupt_handler = handler;
+  if (pipe(interrupt_pipe) == 0) {
+    for (int end : interrupt_pipe) {
+      fcntl(end, F_SETFL, O_NONBLOCK);
+      fcntl(end, F_SETFD, FD_CLOEXEC);
+    }
+  }
   struct sigaction action {};
-  action.sa_handler = on_signal;  // without SA_RESTART, so that a read at the terminal returns
+  action.sa_handler = on_signal;
+  action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, nullptr);
 }

@@ -30,7 +30,8 @@ enum class WriteResult { ok, reader_gone, failed };
 // Writes all of `text` unbuffered; on `failed`, errno says why.
 WriteResult write_stream(Stream stream, std::string_view text);
 
-enum class LineResult { line, end, interrupted };
+// cut: the terminal has thrown away the end of a line that is longer than it keeps (4095 bytes on Linux).
+enum class LineResult { line, end, interrupted, cut };
 // Reads one line from the terminal, without its line end.
 LineResult read_terminal_line(std::string& line);
 
@@ -40,9 +41,10 @@ long read_input(char* data, size_t size);
 // Opens a file for reading without buffering, or returns null (errno).
 std::FILE* open_file(const std::string& path);
 
-// From now on Ctrl-C calls `handler` instead of ending the process. It runs in a signal handler or on another
-// thread: it may only store to atomics and call Session::stop() and leave_now().
-void catch_interrupts(void (*handler)());
+// From now on Ctrl-C calls `handler` instead of ending the process. When it returns false, read_terminal_line() in
+// progress, or else the next one, is interrupted. It runs in a signal handler or on another thread: it may only store
+// to atomics and call Session::stop() and leave_now().
+void catch_interrupts(bool (*handler)());
 // Ends the process at once, from a handler too.
 [[noreturn]] void leave_now(int exit_code);
 

@@ -60,11 +60,11 @@ class ConfigReader {
     return static_cast<int64_t>(number);
   }
 
-  // A finite number above 0.
-  Result<double> positive(const char* name, double fallback) const {
+  // A number in [low, high]: bounds that no real model comes near, and within which binary32 stays finite.
+  Result<double> number_in(const char* name, double fallback, double low, double high) const {
     BITWIN_ASSIGN_OR_RETURN(const double number, metadata_.float_or(key(name), fallback));
-    if (!(number > 0) || !std::isfinite(number)) {
-      return error(Code::format, "key %s is %g, but should be above 0", key(name).c_str(), number);
+    if (!(number >= low && number <= high)) {
+      return error(Code::format, "key %s is %g, but should be from %g to %g", key(name).c_str(), number, low, high);
     }
     return number;
   }
@@ -139,11 +139,11 @@ Status read_rope(const GgufMetadata& metadata, const ConfigReader& reader, Model
                  reader.key(".rope.dimension_count").c_str(), static_cast<long long>(config.rope_dim),
                  static_cast<long long>(config.head_dim));
   }
-  BITWIN_ASSIGN_OR_RETURN(config.rope_base, reader.positive(".rope.freq_base", 10000.0));
+  BITWIN_ASSIGN_OR_RETURN(config.rope_base, reader.number_in(".rope.freq_base", 10000.0, 1.0, 1e12));
   BITWIN_ASSIGN_OR_RETURN(const std::string scaling, metadata.string_or(reader.key(".rope.scaling.type"), ""));
   // Files before rope.scaling.* wrote the factor of linear scaling under this name.
-  BITWIN_ASSIGN_OR_RETURN(const double older, reader.positive(".rope.scale_linear", 1.0));
-  BITWIN_ASSIGN_OR_RETURN(const double factor, reader.positive(".rope.scaling.factor", older));
+  BITWIN_ASSIGN_OR_RETURN(const double older, reader.number_in(".rope.scale_linear", 1.0, 1e-3, 1e6));
+  BITWIN_ASSIGN_OR_RETURN(const double factor, reader.number_in(".rope.scaling.factor", older, 1e-3, 1e6));
   if (scaling == "none" || factor == 1.0) return {};
   if (!scaling.empty() && scaling != "linear") {
     return error(Code::unsupported, "RoPE scaling \"%s\" (key %s) is not supported (supported: none, linear)",
@@ -210,7 +210,8 @@ Result<ModelConfig> read_config(const GgufMetadata& metadata, std::span<const Te
   BITWIN_ASSIGN_OR_RETURN(config.ffn, reader.size(".feed_forward_length", kMaxSize));
   BITWIN_RETURN_IF_ERROR(read_heads(reader, config));
   BITWIN_RETURN_IF_ERROR(read_rope(metadata, reader, config));
-  BITWIN_ASSIGN_OR_RETURN(const double epsilon, reader.positive(".attention.layer_norm_rms_epsilon", 1e-5));
+  BITWIN_ASSIGN_OR_RETURN(const double epsilon,
+                          reader.number_in(".attention.layer_norm_rms_epsilon", 1e-5, 1e-30, 1.0));
   config.norm_epsilon = static_cast<float>(epsilon);
   BITWIN_RETURN_IF_ERROR(read_vocabulary(metadata, reader, tensors, config));
   return config;

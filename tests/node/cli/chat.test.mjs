@@ -145,3 +145,13 @@ test('a message too long for the context is refused and the conversation goes on
   terminal.send('/exit\n');
   assert.equal(await terminal.exit, 0);
 });
+
+test('a line that the terminal has cut is refused, and nothing of it is sent', options, async () => {
+  const terminal = await start();
+  terminal.send(`${'word '.repeat(1200)}end\n`);
+  await terminal.expect(/has cut this one; nothing was sent/);
+  await terminal.expect(prompt);
+  await ask(terminal, 'hi\n');
+  terminal.send('/exit\n');
+  assert.equal(await terminal.exit, 0);
+});

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import { spawn, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { test } from 'node:test';
-import { Terminal, bin, bitwin, hasTerminals, kernels, makeModel, output, tiny } from './support.mjs';
+import { Terminal, bin, bitwin, hasTerminals, kernels, makeModel, output, start, tiny } from './support.mjs';
 
 // Greedy and short: the same answer each time.
 const short = ['run', '-m', tiny, '--temp', '0', '--max-tokens', '24'];
@@ -107,7 +107,7 @@ test('nothing is drawn and nothing is coloured when standard error is no termina
 });
 
 test('a reader that goes away ends the answer quietly with 0', { timeout: 60000 }, async () => {
-  const child = spawn(bin, [...long, '--quiet', 'hello'], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = start([...long, '--quiet', 'hello'], { stdio: ['ignore', 'pipe', 'pipe'] });
   let errors = '';
   child.stderr.on('data', (piece) => (errors += piece));
   child.stdout.once('data', () => child.stdout.destroy());
@@ -122,7 +122,7 @@ test('a full device exits with 1 and says so', { skip: !existsSync('/dev/full') 
 });
 
 test('an interrupt stops the answer: what there is stays, statistics follow, exit code 130', { timeout: 60000 }, async () => {
-  const child = spawn(bin, [...long, 'hello'], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = start([...long, 'hello'], { stdio: ['ignore', 'pipe', 'pipe'] });
   let [text, errors] = ['', ''];
   child.stderr.on('data', (piece) => (errors += piece));
   child.stdout.once('data', () => child.kill('SIGINT'));

@@ -3,6 +3,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
+import { after } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
 export const root = resolve(dirname(fileURLToPath(import.meta.url)), '../../..');
@@ -60,6 +61,22 @@ export function kernels() {
   return output(['info', '--kernels']).trim().split('\n');
 }
 
+// A test that failed leaves no program behind.
+const started = new Set();
+after(() => started.forEach((child) => child.kill('SIGKILL')));
+
+function begin(...args) {
+  const child = spawn(...args);
+  started.add(child);
+  child.on('close', () => started.delete(child));
+  return child;
+}
+
+// Starts the program; streams as those of node:child_process's spawn.
+export function start(args, options = {}) {
+  return begin(bin, args, { ...options, env: environment() });
+}
+
 const quote = (text) => `'${text.replaceAll("'", "'\\''")}'`;
 
 // Whether util-linux's `script` is here, which gives a program a terminal of its own.
@@ -67,12 +84,12 @@ export const hasTerminals = /util-linux/.test(spawnSync('script', ['--version'],
 
 // The program at a pseudo-terminal.
 export class Terminal {
-  constructor(args, { env, redirect = '' } = {}) {
-    const command = `${[bin, ...args].map(quote).join(' ')} ${redirect}`;
+  constructor(args, { env } = {}) {
+    const command = [bin, ...args].map(quote).join(' ');
     this.text = '';
     this.seen = 0;
     this.waiting = [];
-    this.process = spawn('script', ['-qec', command, '/dev/null'], { env: environment(env) });
+    this.process = begin('script', ['-qec', command, '/dev/null'], { env: environment(env) });
     this.process.stdout.setEncoding('utf8');
     this.process.stdout.on('data', (piece) => {
       this.text += piece;

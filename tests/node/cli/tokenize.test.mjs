@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
 import { test } from 'node:test';
-import { bin, bitwin, file, output, tiny } from './support.mjs';
+import { bitwin, file, output, start, tiny } from './support.mjs';
 
 const ids = (text, ...flags) => JSON.parse(output(['tokenize', '-m', tiny, ...flags, '--', text]));
 
@@ -68,7 +67,7 @@ test('lines that are no requests end with the file and the line', () => {
 });
 
 test('a program that feeds lines one by one gets each answer before the next line', { timeout: 60000 }, async () => {
-  const child = spawn(bin, ['tokenize', '-m', tiny, '--jsonl', '-']);
+  const child = start(['tokenize', '-m', tiny, '--jsonl', '-']);
   child.stdout.setEncoding('utf8');
   const answer = () => new Promise((settle) => child.stdout.once('data', settle));
   for (const text of ['one', 'two']) {
@@ -78,4 +77,17 @@ test('a program that feeds lines one by one gets each answer before the next lin
   }
   child.stdin.end();
   assert.equal(await new Promise((settle) => child.on('close', settle)), 0);
+});
+
+test('the lines before a bad one have their answers', () => {
+  const { code, stdout, stderr } = bitwin(['tokenize', '-m', tiny, '--jsonl', '-'], { input: '{"text":"a"}\n{"text":"b"}\nbad\n' });
+  assert.equal(code, 1);
+  assert.equal(stdout.split('\n').length, 3);
+  assert.match(stderr, /:3: not valid JSON/);
+});
+
+test('an empty file name is not the same as none', () => {
+  const { code, stdout } = bitwin(['tokenize', '-m', tiny, '--jsonl', ''], { input: 'text' });
+  assert.equal(code, 1);
+  assert.equal(stdout, '');
 });

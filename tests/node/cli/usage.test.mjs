@@ -140,3 +140,23 @@ test('info describes the model, as text and as JSON', () => {
   assert.ok(json.weight_bytes > 0 && json.parameters > 0 && json.kv_bytes_per_token > 0);
   assert.ok(json.types.length > 1 && json.types.every(({ tensors, bytes }) => tensors > 0 && bytes > 0));
 });
+
+test('JSON as deep as it likes, or with a NUL byte, is refused', () => {
+  const deep = '['.repeat(1000000) + ']'.repeat(1000000);
+  fails(1, /ids\[0\]: an array is not a token id/, ['parity', '-m', tiny, '--ids', file('deep.json', deep)]);
+  fails(1, /ids\[0\]: an array is not a token id/, ['eval', '-m', tiny, '--reference', file('deep-reference.json', `{"ids":${deep},"positions":[]}`)]);
+  fails(1, /NUL byte/, ['parity', '-m', tiny, '--ids', file('nul.json', '[1,2]\0garbage')]);
+  fails(1, /nul\.jsonl:1: .*NUL byte/, ['tokenize', '-m', tiny, '--jsonl', file('nul.jsonl', '{"text":"a"}\0junk\n')]);
+});
+
+test('a reference with nothing to compare is refused', () => {
+  fails(1, /nothing to compare/, ['eval', '-m', tiny, '--reference', file('empty-reference.json', { ids: [1], positions: [] })]);
+});
+
+test('the model and the prompt cannot both come from standard input', () => {
+  fails(2, /cannot both come from standard input/, ['run', '-m', '-'], { input: 'x' });
+});
+
+test('a chunk is at most what one pass takes', () => {
+  fails(2, /--chunk: '129' is neither a whole number from 1 to 128 nor 'all'/, ['parity', '-m', tiny, '--ids', ids, '--chunk', '129']);
+});
