@@ -87,7 +87,7 @@ function checkBuilt({ hosts }) {
   // The native program also makes the token ids of a text.
   need(existsSync(inBuild('native/bitwin')), inBuild('native/bitwin'), 'cmake --preset native && cmake --build --preset native');
   if (hosts.includes('node') || hosts.includes('chromium')) {
-    const command = '. tools/env.sh && cmake --preset wasm && cmake --build --preset wasm && npm --prefix web run build';
+    const command = 'tools/setup && . tools/env.sh && cmake --preset wasm && cmake --build --preset wasm && npm --prefix web run build   (or leave these rows out: --only native)';
     for (const file of ['wasm/bitwin-relaxed-mt.wasm', 'sdk/index.js']) need(existsSync(inBuild(file)), inBuild(file), command);
   }
   if (hosts.includes('chromium')) {
