@@ -44,6 +44,8 @@ using I32p = __m256i;
 }
 [[maybe_unused]] inline F32p f32_from_i32(I32p a) { return _mm256_cvtepi32_ps(a); }
 [[maybe_unused]] inline I32p i32_splat(int32_t x) { return _mm256_set1_epi32(x); }
+[[maybe_unused]] inline I32p i32_load(const void* p) { return _mm256_loadu_si256(static_cast<const __m256i*>(p)); }
+[[maybe_unused]] inline I32p i32_add(I32p a, I32p b) { return _mm256_add_epi32(a, b); }
 [[maybe_unused]] inline void i32_store(int32_t* p, I32p a) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), a); }
 [[maybe_unused]] inline I32p i32_magnitude(F32p a) {
   return _mm256_and_si256(_mm256_castps_si256(a), _mm256_set1_epi32(0x7fffffff));

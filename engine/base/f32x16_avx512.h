@@ -49,6 +49,8 @@ using I32p = __m512i;
 }
 [[maybe_unused]] inline F32p f32_from_i32(I32p a) { return _mm512_cvtepi32_ps(a); }
 [[maybe_unused]] inline I32p i32_splat(int32_t x) { return _mm512_set1_epi32(x); }
+[[maybe_unused]] inline I32p i32_load(const void* p) { return _mm512_loadu_si512(p); }
+[[maybe_unused]] inline I32p i32_add(I32p a, I32p b) { return _mm512_add_epi32(a, b); }
 [[maybe_unused]] inline void i32_store(int32_t* p, I32p a) { _mm512_storeu_si512(p, a); }
 [[maybe_unused]] inline I32p i32_magnitude(F32p a) {
   return _mm512_and_si512(_mm512_castps_si512(a), _mm512_set1_epi32(0x7fffffff));

@@ -95,6 +95,18 @@ inline uint16_t float_to_half(float x) {
   for (int i = 0; i < kPartWidth; ++i) r.v[i] = x;
   return r;
 }
+[[maybe_unused]] inline I32p i32_load(const void* p) {
+  I32p r;
+  __builtin_memcpy(r.v, p, sizeof r.v);
+  return r;
+}
+// Wraps around.
+[[maybe_unused]] inline I32p i32_add(const I32p& a, const I32p& b) {
+  I32p r;
+  for (int i = 0; i < kPartWidth; ++i)
+    r.v[i] = static_cast<int32_t>(static_cast<uint32_t>(a.v[i]) + static_cast<uint32_t>(b.v[i]));
+  return r;
+}
 [[maybe_unused]] inline void i32_store(int32_t* p, const I32p& a) {
   for (int i = 0; i < kPartWidth; ++i) p[i] = a.v[i];
 }

@@ -62,6 +62,8 @@ using I32p = v128_t;
 }
 [[maybe_unused]] inline F32p f32_from_i32(I32p a) { return wasm_f32x4_convert_i32x4(a); }
 [[maybe_unused]] inline I32p i32_splat(int32_t x) { return wasm_i32x4_splat(x); }
+[[maybe_unused]] inline I32p i32_load(const void* p) { return wasm_v128_load(p); }
+[[maybe_unused]] inline I32p i32_add(I32p a, I32p b) { return wasm_i32x4_add(a, b); }
 [[maybe_unused]] inline void i32_store(int32_t* p, I32p a) { wasm_v128_store(p, a); }
 [[maybe_unused]] inline I32p i32_magnitude(F32p a) { return wasm_v128_and(a, wasm_i32x4_splat(0x7fffffff)); }
 [[maybe_unused]] inline I32p i32_max(I32p a, I32p b) { return wasm_i32x4_max(a, b); }

@@ -60,6 +60,8 @@ struct AttentionArgs {
   float* out;      // [group][head_dim]
 };
 
+inline constexpr int64_t kReadStep = 512;  // bytes
+
 struct KernelTable {
   const char* name;
 
@@ -92,6 +94,14 @@ struct KernelTable {
 
   // gate[i] = silu(gate[i]) * up[i].
   void (*swiglu)(float* gate, const float* up, int64_t n);
+
+  // What benchmarks compare with: the plain sum of `bytes` bytes as integers (a multiple of kReadStep), eight
+  // accumulators, no software prefetch.
+  int32_t (*read_sum)(const uint8_t* data, int64_t bytes);
+
+  // `rounds` rounds of byte dot products from registers, as the products with weights below 8 bits use them; returns
+  // the multiply-accumulates done. `seed` holds 64 bytes that the compiler does not know; `sum` takes the result.
+  int64_t (*dot_peak)(int64_t rounds, const int8_t* seed, int32_t* sum);
 };
 
 }  // namespace bitwin
