@@ -29,6 +29,12 @@ const char* finish_reason_name(FinishReason reason) {
   return "unknown";
 }
 
+Status set_profile(const Model& model, Profile* profile) {
+  if (model.state() == nullptr) return Status(Code::unsupported, "a model without weights has no passes to profile");
+  model.state()->set_profile(profile);
+  return {};
+}
+
 Model::Model(ModelInfo info, std::shared_ptr<const Tokenizer> tokenizer, std::unique_ptr<ModelState> state)
     : info_(std::move(info)), tokenizer_(std::move(tokenizer)), state_(std::move(state)) {}
 Model::~Model() = default;

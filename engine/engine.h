@@ -22,6 +22,7 @@
 
 #include "engine/base/status.h"
 #include "engine/load/config.h"
+#include "engine/nn/profile.h"
 #include "engine/run/chat.h"
 #include "engine/run/sampler.h"
 #include "engine/text/detokenizer.h"
@@ -181,6 +182,10 @@ class Session {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+// From now on every pass of the model adds its times to *profile; null: no more. A pass with a profile takes some
+// microseconds longer. The profile must outlive its use, and be read between steps. unsupported for a model without weights.
+Status set_profile(const Model& model, Profile* profile);
 
 // A reproducible run: prompt, then greedy steps. The fingerprint hashes every step's logits' bit patterns.
 struct Fingerprint {

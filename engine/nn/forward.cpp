@@ -56,6 +56,7 @@ struct Forward::State {
   ThreadPool& pool;
   Workspace work;
   RopeTable rope;
+  Profile* profile = nullptr;
 };
 
 Forward::Forward() = default;
@@ -72,6 +73,8 @@ Result<std::unique_ptr<Forward>> Forward::create(const ModelConfig& config, cons
 Status Forward::run(std::span<const BatchRow> rows, float* logits, const std::atomic<bool>* stop) {
   const system::FloatEnvironment float_environment;
   State& s = *state_;
+  const ProfileScope scope(s.profile == nullptr ? nullptr : &s.profile->total);
+  if (s.profile != nullptr) ++s.profile->passes;
   BITWIN_ASSIGN_OR_RETURN(const int64_t end, check_rows(s.config, rows));
   for (const BatchRow& row : rows) BITWIN_RETURN_IF_ERROR(row.sequence->reserve(row.position + 1));
   BITWIN_RETURN_IF_ERROR(s.rope.reserve(end));
@@ -87,6 +90,11 @@ Status Forward::run(std::span<const BatchRow> rows, float* logits, const std::at
   }
   for (const BatchRow& row : rows) row.sequence->set_length(row.position + 1);
   return Status();
+}
+
+void Forward::set_profile(Profile* profile) {
+  state_->profile = profile;
+  state_->work.set_profile(profile);
 }
 
 size_t Forward::scratch_bytes() const { return state_->work.bytes() + state_->rope.bytes(); }

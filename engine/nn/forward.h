@@ -11,6 +11,7 @@
 #include "engine/kernels/kernel.h"
 #include "engine/load/config.h"
 #include "engine/nn/kv_cache.h"
+#include "engine/nn/profile.h"
 #include "engine/nn/weights.h"
 
 namespace bitwin {
@@ -41,6 +42,9 @@ class Forward {
   // layer), cancelled when *stop becomes true, looked at between layers. After an error the sequences' lengths are as
   // they were.
   Status run(std::span<const BatchRow> rows, float* logits, const std::atomic<bool>* stop = nullptr);
+
+  // From now on every pass adds its times to *profile, which must outlive its use; null: no more.
+  void set_profile(Profile* profile);
 
   // Bytes of scratch memory held.
   size_t scratch_bytes() const;

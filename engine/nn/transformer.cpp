@@ -25,23 +25,26 @@ Pass transformer(const ModelConfig& config, const Weights& weights, const RopeTa
     const Product qkv[] = {{&layer.q, &layer.q_bias, work.q(), false},
                            {&layer.k, &layer.k_bias, work.k(), false},
                            {&layer.v, &layer.v_bias, work.v(), false}};
-    if (!work.multiply(work.normed(), n, config.width, qkv)) co_return non_finite(i, "attn_q, attn_k and attn_v");
+    if (!work.multiply(work.normed(), n, config.width, qkv, Operation::qkv))
+      co_return non_finite(i, "attn_q, attn_k and attn_v");
     work.rotate_and_store(rows, i, rope);
     work.attend(rows, i);
     co_yield ExchangePoint::attention;
 
     const Product output[] = {{&layer.output, &layer.output_bias, x, true}};
-    if (!work.multiply(work.attended(), n, config.q_width(), output)) co_return non_finite(i, "attn_output");
+    if (!work.multiply(work.attended(), n, config.q_width(), output, Operation::attention_output))
+      co_return non_finite(i, "attn_output");
     co_yield ExchangePoint::attention_output;
 
     work.normalize(x, n, layer.ffn_norm, config.norm_epsilon);
     const Product gate_up[] = {{&layer.gate, nullptr, work.gate(), false}, {&layer.up, nullptr, work.up(), false}};
-    if (!work.multiply(work.normed(), n, config.width, gate_up)) co_return non_finite(i, "ffn_gate and ffn_up");
+    if (!work.multiply(work.normed(), n, config.width, gate_up, Operation::gate_up))
+      co_return non_finite(i, "ffn_gate and ffn_up");
     work.activate(n);
     co_yield ExchangePoint::feed_forward;
 
     const Product down[] = {{&layer.down, nullptr, x, true}};
-    if (!work.multiply(work.gate(), n, config.ffn, down)) co_return non_finite(i, "ffn_down");
+    if (!work.multiply(work.gate(), n, config.ffn, down, Operation::down)) co_return non_finite(i, "ffn_down");
     co_yield ExchangePoint::layer_output;
   }
 
@@ -55,7 +58,7 @@ Pass transformer(const ModelConfig& config, const Weights& weights, const RopeTa
   if (wanted == 0) co_return Status();
   work.normalize(x, wanted, weights.output_norm, config.norm_epsilon);
   const Product head[] = {{&weights.output_matrix(), nullptr, logits, false}};
-  if (!work.multiply(work.normed(), wanted, config.width, head))
+  if (!work.multiply(work.normed(), wanted, config.width, head, Operation::output_head))
     co_return non_finite(config.layers, "the output matrix");
   co_return Status();
 }

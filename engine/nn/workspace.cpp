@@ -65,6 +65,7 @@ Status Workspace::reserve_attention(int64_t positions) {
 }
 
 void Workspace::embed(std::span<const BatchRow> rows, const PackedMatrix& embedding) {
+  const ProfileScope scope(profile_, Operation::embedding);
   pool_->parallel_for(static_cast<int64_t>(rows.size()), 1, [&](int64_t begin, int64_t end, int) {
     for (int64_t r = begin; r < end; ++r)
       embedding.dequantize_row(rows[static_cast<size_t>(r)].token, hidden_ + r * config_->width);
@@ -72,6 +73,7 @@ void Workspace::embed(std::span<const BatchRow> rows, const PackedMatrix& embedd
 }
 
 void Workspace::normalize(const float* source, int64_t rows, const std::vector<float>& weight, float epsilon) {
+  const ProfileScope scope(profile_, Operation::normalization);
   const int64_t n = config_->width;
   pool_->parallel_for(rows, 1, [&](int64_t begin, int64_t end, int) {
     for (int64_t r = begin; r < end; ++r) kernel_->rms_norm(source + r * n, weight.data(), n, epsilon, normed_ + r * n);
@@ -79,6 +81,7 @@ void Workspace::normalize(const float* source, int64_t rows, const std::vector<f
 }
 
 bool Workspace::quantize(const float* input, int64_t rows, int64_t columns) {
+  const ProfileScope scope(profile_, Operation::quantization);
   std::atomic<bool> finite{true};
   const int64_t per_row = segments(columns);
   pool_->parallel_for(rows * per_row, 1, [&](int64_t begin, int64_t end, int) {
@@ -95,7 +98,8 @@ bool Workspace::quantize(const float* input, int64_t rows, int64_t columns) {
   return finite.load(std::memory_order_relaxed);
 }
 
-bool Workspace::multiply(const float* input, int64_t rows, int64_t columns, std::span<const Product> products) {
+bool Workspace::multiply(const float* input, int64_t rows, int64_t columns, std::span<const Product> products,
+                         Operation operation) {
   bool any_quantized = false;
   int64_t blocks = 0;
   for (const Product& product : products) {
@@ -104,6 +108,7 @@ bool Workspace::multiply(const float* input, int64_t rows, int64_t columns, std:
   }
   if (any_quantized ? !quantize(input, rows, columns) : !kernel_->finite(input, rows * columns)) return false;
 
+  const ProfileScope scope(profile_, operation);
   // Ranges long enough to stream, short enough to balance unequal cores.
   const int64_t grain = std::clamp<int64_t>(blocks / (pool_->threads() * 8), 1, 64);
   pool_->parallel_for(blocks, grain, [&](int64_t begin, int64_t end, int) {
@@ -131,6 +136,7 @@ bool Workspace::multiply(const float* input, int64_t rows, int64_t columns, std:
 }
 
 void Workspace::rotate_and_store(std::span<const BatchRow> rows, int64_t layer, const RopeTable& rope) {
+  const ProfileScope scope(profile_, Operation::rotation);
   const ModelConfig& c = *config_;
   pool_->parallel_for(static_cast<int64_t>(rows.size()), 1, [&](int64_t begin, int64_t end, int) {
     for (int64_t r = begin; r < end; ++r) {
@@ -153,6 +159,7 @@ void Workspace::rotate_and_store(std::span<const BatchRow> rows, int64_t layer, 
 }
 
 void Workspace::attend(std::span<const BatchRow> rows, int64_t layer) {
+  const ProfileScope scope(profile_, Operation::attention);
   const ModelConfig& c = *config_;
   const int64_t group = c.heads / c.kv_heads;
   const float scale = 1.0f / __builtin_sqrtf(static_cast<float>(c.head_dim));
@@ -187,6 +194,7 @@ void Workspace::attend(std::span<const BatchRow> rows, int64_t layer) {
 }
 
 void Workspace::activate(int64_t rows) {
+  const ProfileScope scope(profile_, Operation::activation);
   const int64_t n = config_->ffn;
   const int64_t per_row = segments(n);
   pool_->parallel_for(rows * per_row, 1, [&](int64_t begin, int64_t end, int) {

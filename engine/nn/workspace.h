@@ -13,6 +13,7 @@
 #include "engine/kernels/packed.h"
 #include "engine/load/config.h"
 #include "engine/nn/forward.h"
+#include "engine/nn/profile.h"
 #include "engine/nn/rope.h"
 
 namespace bitwin {
@@ -48,13 +49,18 @@ class Workspace {
   // normed[i] = RMSNorm(source[i]) for i < rows.
   void normalize(const float* source, int64_t rows, const std::vector<float>& weight, float epsilon);
   // Products of all rows of `input`, [rows][columns], in one step. False when the input holds NaN or infinity.
-  bool multiply(const float* input, int64_t rows, int64_t columns, std::span<const Product> products);
+  // `operation` says what they are, for the profile.
+  bool multiply(const float* input, int64_t rows, int64_t columns, std::span<const Product> products,
+                Operation operation);
   // Rotates q and k and writes k and v into the caches.
   void rotate_and_store(std::span<const BatchRow> rows, int64_t layer, const RopeTable& rope);
   // attended = attention of q over the caches.
   void attend(std::span<const BatchRow> rows, int64_t layer);
   // gate = silu(gate) * up.
   void activate(int64_t rows);
+
+  // From now on the time of each step is added to the profile; null: no clock is read.
+  void set_profile(Profile* profile) { profile_ = profile; }
 
   size_t bytes() const { return floats_.size() + quantized_.size() + scores_.size(); }
 
@@ -64,6 +70,7 @@ class Workspace {
   const ModelConfig* config_ = nullptr;
   const KernelTable* kernel_ = nullptr;
   ThreadPool* pool_ = nullptr;
+  Profile* profile_ = nullptr;
   Buffer floats_, quantized_, scores_;
   float *hidden_ = nullptr, *normed_ = nullptr, *q_ = nullptr, *k_ = nullptr, *v_ = nullptr, *attended_ = nullptr,
         *gate_ = nullptr, *up_ = nullptr;

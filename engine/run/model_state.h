@@ -27,6 +27,11 @@ struct ModelState {
     const std::lock_guard<std::mutex> lock(forward_mutex);
     return forward->run(rows, logits, stop);
   }
+
+  void set_profile(Profile* profile) {
+    const std::lock_guard<std::mutex> lock(forward_mutex);
+    forward->set_profile(profile);
+  }
 };
 
 }  // namespace bitwin
