@@ -1,17 +1,22 @@
 // A vector of 16 floats with the same results on every instruction set (docs/numerics.md).
 //
-// Kernel files include this and get the widest form their compile options allow; everything here has internal linkage,
-// so that code built for one instruction set can never be linked into code meant for another. A backend defines a
-// native part of kPartWidth lanes (F32p, I32p and their functions); F32x16 is made of 16 / kPartWidth parts.
+// Kernel files include this and get the widest form their compile options allow, or the scalar one where BITWIN_SCALAR
+// is defined; everything here has internal linkage, so that code built for one instruction set can never be linked into
+// code meant for another. A backend defines a native part of kPartWidth lanes (F32p, I32p and their functions); F32x16
+// is made of 16 / kPartWidth parts.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-#if defined(__AVX512F__) && defined(__AVX512BW__)
+#if defined(BITWIN_SCALAR)
+#include "engine/base/f32x16_scalar.h"
+#elif defined(__AVX512F__) && defined(__AVX512BW__)
 #include "engine/base/f32x16_avx512.h"
 #elif defined(__AVX2__) && defined(__F16C__)
 #include "engine/base/f32x16_avx2.h"
+#elif defined(__SSE4_1__)
+#include "engine/base/f32x16_sse.h"
 #elif defined(__wasm_simd128__)
 #include "engine/base/f32x16_wasm.h"
 #else
