@@ -55,7 +55,7 @@ using I32p = v128_t;
 }
 [[maybe_unused]] inline F32p f32_load_bf16(const uint16_t* p) { return wasm_i32x4_shl(wasm_u32x4_load16x4(p), 16); }
 [[maybe_unused]] inline F32p f32_load_u8(const uint8_t* p) {
-  return wasm_f32x4_convert_u32x4(wasm_u32x4_extend_low_u16x8(wasm_u16x8_extend_low_u8x16(wasm_v128_load32_zero(p))));
+  return wasm_f32x4_convert_i32x4(wasm_u32x4_extend_low_u16x8(wasm_u16x8_extend_low_u8x16(wasm_v128_load32_zero(p))));
 }
 [[maybe_unused]] inline F32p f32_load_i8(const int8_t* p) {
   return wasm_f32x4_convert_i32x4(wasm_i32x4_extend_low_i16x8(wasm_i16x8_extend_low_i8x16(wasm_v128_load32_zero(p))));

@@ -20,15 +20,14 @@ struct MatrixView {
   bool has_minus_128;   // Q8_0 only: some weight is -128, which the sign trick cannot negate
 };
 
-// Rows of activations quantised to 8 bits per group of 32: x[i] ~ q[i] * scale[i / 32].
-// The tail of the last group is zero. All arrays are row-major with the strides below.
+// Rows of activations quantised to 8 bits per group of 32: x[i] ~ q[i] * scale[i / 32]. The tail of the last group is
+// zero. A group of all rows lies together, so that a register tile of tokens reads one stream.
 struct QuantizedView {
-  const int8_t* q;       // [tokens][q_stride]
-  const float* scale;    // [tokens][groups]
-  const int32_t* sum;    // [tokens][groups * 2] sum of q over each 16
-  const float* offset;   // [tokens][groups] float(sum over 32) * scale, for stored minimums
-  int64_t q_stride;      // bytes, a multiple of 64
-  int64_t group_stride;  // groups per row, padded
+  const int8_t* q;      // [groups][stride][32]
+  const float* scale;   // [groups][stride]
+  const int32_t* sum;   // [groups][stride][2] sum of q over each 16
+  const float* offset;  // [groups][stride] float(sum over 32) * scale, for stored minimums
+  int64_t stride;       // rows there is room for, at least the number of tokens
 };
 
 // out[token][row] = sum over cols of weight[row][col] * x[token][col] (+ bias[row]) (+ out[token][row]).
@@ -71,9 +70,9 @@ struct KernelTable {
   // Rows [block_begin * 16, block_end * 16) of a product; F32, F16, BF16 and the eight quantised types.
   void (*matmul)(const MatmulArgs& args, int64_t block_begin, int64_t block_end);
 
-  // Quantises one row of n activations. Returns false when one is NaN or infinite. `q` has room for n rounded
-  // up to 32, `scale` and `offset` for n/32 rounded up, `sum` for twice that.
-  bool (*quantize)(const float* x, int64_t n, int8_t* q, float* scale, int32_t* sum, float* offset);
+  // Quantises n activations of one row, laid out as in QuantizedView with the row's first group at the pointers and
+  // `stride` rows to a group. Returns false when one is NaN or infinite.
+  bool (*quantize)(const float* x, int64_t n, int8_t* q, float* scale, int32_t* sum, float* offset, int64_t stride);
 
   // Whether all n values are finite.
   bool (*finite)(const float* x, int64_t n);

@@ -13,12 +13,13 @@ namespace {
 #include "engine/kernels/common.inc"
 
 struct Isa {
-  static constexpr int kTokens = 4;
+  static constexpr int kTokens = 32;
   static constexpr int kSignedOffset = 0;
   static constexpr bool kSignTrick = true;
   static constexpr int kPrefetchBytes = 4096;
   using Bytes = __m256i;
   using Quad = __m256i;
+  using Sums = __m256i;  // of two columns, int16
 
   static Bytes load_bytes(const uint8_t* p) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)); }
   static Quad load_quad(const int8_t* p) {
@@ -45,8 +46,10 @@ struct Isa {
     }
   }
   static Bytes combine(Bytes a, Bytes b) { return _mm256_or_si256(a, b); }
-  static I32p dot_unsigned(I32p acc, Bytes w, Quad x) {
-    return _mm256_add_epi32(acc, _mm256_madd_epi16(_mm256_maddubs_epi16(w, x), _mm256_set1_epi16(1)));
+  static Sums begin_dot(I32p, Bytes w, Quad x) { return _mm256_maddubs_epi16(w, x); }
+  static Sums dot(Sums sums, Bytes w, Quad x) { return _mm256_add_epi16(sums, _mm256_maddubs_epi16(w, x)); }
+  static I32p end_dot(I32p acc, Sums sums) {
+    return _mm256_add_epi32(acc, _mm256_madd_epi16(sums, _mm256_set1_epi16(1)));
   }
   static Bytes prepare_signed(Bytes a) { return a; }
   template <bool kExact>

@@ -44,7 +44,10 @@ struct Isa {
     }
   }
   static Bytes combine(Bytes a, Bytes b) { return _mm512_or_si512(a, b); }
-  static I32p dot_unsigned(I32p acc, Bytes w, Quad x) { return _mm512_dpbusd_epi32(acc, w, x); }
+  using Sums = I32p;
+  static Sums begin_dot(I32p acc, Bytes w, Quad x) { return _mm512_dpbusd_epi32(acc, w, x); }
+  static Sums dot(Sums acc, Bytes w, Quad x) { return _mm512_dpbusd_epi32(acc, w, x); }
+  static I32p end_dot(I32p, Sums sums) { return sums; }
   static Bytes prepare_signed(Bytes a) { return _mm512_xor_si512(a, _mm512_set1_epi8(-128)); }
   template <bool kExact>
   static I32p dot_signed(I32p acc, Bytes w, Quad x) {

@@ -1,4 +1,5 @@
 // The scalar kernel: plain C++, what every other kernel is tested against.
+#define BITWIN_SCALAR
 #include "engine/base/f32x16.h"
 #include "engine/kernels/kernel.h"
 #include "engine/kernels/layout.h"
@@ -54,7 +55,10 @@ struct Isa {
     for (int i = 0; i < 4 * kPartWidth; ++i) r.v[i] = a.v[i] | b.v[i];
     return r;
   }
-  static I32p dot_unsigned(const I32p& acc, const Bytes& w, const Quad& x) {
+  using Sums = I32p;
+  static Sums begin_dot(const I32p& acc, const Bytes& w, const Quad& x) { return dot(acc, w, x); }
+  static I32p end_dot(const I32p&, const Sums& sums) { return sums; }
+  static Sums dot(const Sums& acc, const Bytes& w, const Quad& x) {
     I32p r;
     for (int i = 0; i < kPartWidth; ++i)
       r.v[i] =

@@ -14,10 +14,15 @@ namespace {
 #include "engine/kernels/wasm_bytes.inc"
 
 struct Isa : WasmBytes {
-  static constexpr int kTokens = 4;
+  static constexpr int kTokens = 32;
+  using Sums = v128_t;  // of two columns, int16
   static constexpr bool kSignTrick = true;
 
-  static I32p dot_unsigned(I32p acc, Bytes w, Quad x) { return wasm_i32x4_relaxed_dot_i8x16_i7x16_add(x, w, acc); }
+  static Sums begin_dot(I32p, Bytes w, Quad x) { return wasm_i16x8_relaxed_dot_i8x16_i7x16(x, w); }
+  static Sums dot(Sums sums, Bytes w, Quad x) {
+    return wasm_i16x8_add(sums, wasm_i16x8_relaxed_dot_i8x16_i7x16(x, w));
+  }
+  static I32p end_dot(I32p acc, Sums sums) { return wasm_i32x4_add(acc, wasm_i32x4_extadd_pairwise_i16x8(sums)); }
   template <bool kExact>
   static I32p dot_signed(I32p acc, Bytes w, Quad x) {
     if constexpr (kExact) {

@@ -12,7 +12,7 @@ namespace {
 #include "engine/kernels/wasm_bytes.inc"
 
 struct Isa : WasmBytes {
-  static constexpr int kTokens = 4;
+  static constexpr int kTokens = 32;
   static constexpr bool kSignTrick = false;
 
   // Pairs of (low, high) dots of two columns each, brought together row by row.
@@ -20,7 +20,10 @@ struct Isa : WasmBytes {
     return wasm_i32x4_add(
         acc, wasm_i32x4_add(wasm_i32x4_shuffle(low, high, 0, 2, 4, 6), wasm_i32x4_shuffle(low, high, 1, 3, 5, 7)));
   }
-  static I32p dot_unsigned(I32p acc, Bytes w, Quad x) { return dot_signed<true>(acc, w, x); }
+  using Sums = I32p;
+  static Sums begin_dot(I32p acc, Bytes w, Quad x) { return dot_signed<true>(acc, w, x); }
+  static Sums dot(Sums acc, Bytes w, Quad x) { return dot_signed<true>(acc, w, x); }
+  static I32p end_dot(I32p, Sums sums) { return sums; }
   template <bool kExact>
   static I32p dot_signed(I32p acc, Bytes w, Quad x) {
     const v128_t wide = wasm_i16x8_extend_low_i8x16(x);

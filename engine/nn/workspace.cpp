@@ -8,7 +8,7 @@ namespace bitwin {
 namespace {
 
 // Columns per work item of the element-wise steps; a multiple of the group of 32, so that a group is never split.
-constexpr int64_t kSegment = 1024;
+constexpr int64_t kSegment = 512;
 
 int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
@@ -83,15 +83,14 @@ void Workspace::normalize(const float* source, int64_t rows, const std::vector<f
 bool Workspace::quantize(const float* input, int64_t rows, int64_t columns) {
   const ProfileScope scope(profile_, Operation::quantization);
   std::atomic<bool> finite{true};
-  const int64_t per_row = segments(columns);
-  pool_->parallel_for(rows * per_row, 1, [&](int64_t begin, int64_t end, int) {
-    for (int64_t item = begin; item < end; ++item) {
-      const int64_t r = item / per_row;
-      const int64_t column = item % per_row * kSegment;
-      const int64_t n = std::min(kSegment, columns - column);
-      const int64_t group = r * max_groups_ + column / kGroupColumns;
-      if (!kernel_->quantize(input + r * columns + column, n, quants_ + group * 32, scales_ + group, sums_ + group * 2,
-                             offsets_ + group))
+  // All rows of a segment go to one thread: their groups lie together. Little work is not worth a second thread.
+  pool_->parallel_for(segments(columns), std::max<int64_t>(1, 4 / rows), [&](int64_t begin, int64_t end, int) {
+    for (int64_t r = 0; r < rows; ++r) {
+      const int64_t column = begin * kSegment;
+      const int64_t n = std::min(end * kSegment, columns) - column;
+      const int64_t at = column / kGroupColumns * rows + r;
+      if (!kernel_->quantize(input + r * columns + column, n, quants_ + at * 32, scales_ + at, sums_ + at * 2,
+                             offsets_ + at, rows))
         finite.store(false, std::memory_order_relaxed);
     }
   });
@@ -121,7 +120,7 @@ bool Workspace::multiply(const float* input, int64_t rows, int64_t columns, std:
       if (from >= to) continue;
       MatmulArgs args{};
       args.weights = product.weights->view();
-      args.x = {quants_, scales_, sums_, offsets_, max_groups_ * 32, max_groups_};
+      args.x = {quants_, scales_, sums_, offsets_, rows};
       args.x_float = input;
       args.x_stride = columns;
       args.tokens = rows;

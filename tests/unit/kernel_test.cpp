@@ -78,7 +78,7 @@ int64_t wrong_products(const Case& c, uint64_t seed) {
   const auto source = testing::random_rows(c.type, c.rows, c.cols, 0.05, seed, c.lowest);
   auto matrix = PackedMatrix::allocate(c.type, c.rows, c.cols, "test");
   REQUIRE(matrix.ok());
-  REQUIRE(matrix->pack_rows(0, c.rows, source, "test").ok());
+  REQUIRE(matrix->pack_rows(scalar(), nullptr, 0, c.rows, source, "test").ok());
   const bool quantized = packed_format(c.type).bits != 0;
 
   const std::vector<float> x = activations(c.pattern, static_cast<size_t>(c.tokens * c.cols), seed + 1);
@@ -87,19 +87,21 @@ int64_t wrong_products(const Case& c, uint64_t seed) {
 
   std::vector<float> expected(static_cast<size_t>(c.tokens * c.rows));
   const int64_t groups = (c.cols + 31) / 32;
-  const int64_t group_stride = groups + 1;
-  const int64_t q_stride = groups * 32 + 32;
-  std::vector<int8_t> q(static_cast<size_t>(c.tokens * q_stride + c.misalign));
-  std::vector<float> scale(static_cast<size_t>(c.tokens * group_stride + c.misalign));
+  const int64_t stride = c.tokens + 1;
+  std::vector<int8_t> q(static_cast<size_t>(groups * stride * 32 + c.misalign));
+  std::vector<float> scale(static_cast<size_t>(groups * stride + c.misalign));
   std::vector<float> offset(scale.size());
-  std::vector<int32_t> sum(static_cast<size_t>(c.tokens * group_stride * 2 + c.misalign));
+  std::vector<int32_t> sum(static_cast<size_t>(groups * stride * 2 + c.misalign));
   for (int64_t t = 0; t < c.tokens; ++t) {
     const float* row = x.data() + t * c.cols;
     const Quantized a = testing::quantize(row, c.cols);
-    std::memcpy(q.data() + c.misalign + t * q_stride, a.q.data(), a.q.size());
-    std::memcpy(scale.data() + c.misalign + t * group_stride, a.scale.data(), a.scale.size() * 4);
-    std::memcpy(offset.data() + c.misalign + t * group_stride, a.offset.data(), a.offset.size() * 4);
-    std::memcpy(sum.data() + c.misalign + t * group_stride * 2, a.sum.data(), a.sum.size() * 4);
+    for (int64_t g = 0; g < groups; ++g) {
+      const int64_t at = g * stride + t;
+      std::memcpy(q.data() + c.misalign + at * 32, a.q.data() + g * 32, 32);
+      scale[static_cast<size_t>(c.misalign + at)] = a.scale[static_cast<size_t>(g)];
+      offset[static_cast<size_t>(c.misalign + at)] = a.offset[static_cast<size_t>(g)];
+      std::memcpy(sum.data() + c.misalign + at * 2, a.sum.data() + g * 2, 8);
+    }
     for (int64_t r = 0; r < c.rows; ++r) {
       const uint8_t* weights = source.data() + r * row_bytes;
       float value = quantized ? testing::quantized_dot(c.type, weights, c.cols, a)
@@ -120,9 +122,8 @@ int64_t wrong_products(const Case& c, uint64_t seed) {
       std::copy_n(before.begin() + t * c.rows, c.rows, out.begin() + c.misalign + t * out_stride);
     MatmulArgs args{};
     args.weights = matrix->view();
-    args.x = {
-        q.data() + c.misalign, scale.data() + c.misalign, sum.data() + c.misalign, offset.data() + c.misalign, q_stride,
-        group_stride};
+    args.x = {q.data() + c.misalign, scale.data() + c.misalign, sum.data() + c.misalign, offset.data() + c.misalign,
+              stride};
     args.x_float = x_copy.data() + c.misalign;
     args.x_stride = c.cols;
     args.tokens = c.tokens;
@@ -155,7 +156,7 @@ TEST_CASE("every kernel's products equal the definition, for all types, odd size
     if (block == 256) columns = {1, 2, 3};
     for (const int64_t count : columns) {
       for (const int64_t rows : {1, 3, 15, 16, 17, 33}) {
-        for (const int64_t tokens : {1, 2, 3, 4, 5, 7, 8, 9, 13, 17}) {
+        for (const int64_t tokens : {1, 2, 3, 4, 5, 7, 8, 9, 13, 17, 33, 66}) {
           ++seed;
           const Case c{type,
                        rows,
@@ -194,14 +195,27 @@ TEST_CASE("every kernel quantises activations as defined") {
         std::vector<float> x = activations(pattern, static_cast<size_t>(n + misalign), static_cast<uint64_t>(n));
         const Quantized expected = testing::quantize(x.data() + misalign, n);
         const size_t groups = expected.scale.size();
-        std::vector<int8_t> q(groups * 32, 99);
-        std::vector<float> scale(groups), offset(groups);
-        std::vector<int32_t> sum(groups * 2);
-        REQUIRE(kernel->quantize(x.data() + misalign, n, q.data(), scale.data(), sum.data(), offset.data()));
-        REQUIRE(q == expected.q);
-        REQUIRE(sum == expected.sum);
-        REQUIRE(differing(scale.data(), expected.scale.data(), groups) == 0);
-        REQUIRE(differing(offset.data(), expected.offset.data(), groups) == 0);
+        // One row of `stride`; the others' groups stay as they were.
+        const size_t stride = 1 + static_cast<size_t>(n % 3);
+        std::vector<int8_t> q(groups * stride * 32, 99);
+        std::vector<float> scale(groups * stride, -5.0f), offset(groups * stride, -5.0f);
+        std::vector<int32_t> sum(groups * stride * 2, 99);
+        std::vector<int8_t> expected_q = q;
+        std::vector<float> expected_scale = scale, expected_offset = offset;
+        std::vector<int32_t> expected_sum = sum;
+        for (size_t g = 0; g < groups; ++g) {
+          std::copy_n(expected.q.begin() + static_cast<std::ptrdiff_t>(g * 32), 32,
+                      expected_q.begin() + static_cast<std::ptrdiff_t>(g * stride * 32));
+          expected_scale[g * stride] = expected.scale[g];
+          expected_offset[g * stride] = expected.offset[g];
+          for (size_t half = 0; half < 2; ++half) expected_sum[g * stride * 2 + half] = expected.sum[g * 2 + half];
+        }
+        REQUIRE(kernel->quantize(x.data() + misalign, n, q.data(), scale.data(), sum.data(), offset.data(),
+                                 static_cast<int64_t>(stride)));
+        REQUIRE(q == expected_q);
+        REQUIRE(sum == expected_sum);
+        REQUIRE(differing(scale.data(), expected_scale.data(), scale.size()) == 0);
+        REQUIRE(differing(offset.data(), expected_offset.data(), offset.size()) == 0);
       }
     }
   }
@@ -216,7 +230,7 @@ TEST_CASE("rounding of activations is to nearest, ties to even") {
     std::vector<int8_t> q(32);
     float scale, offset;
     int32_t sum[2];
-    REQUIRE(kernel->quantize(x.data(), 32, q.data(), &scale, sum, &offset));
+    REQUIRE(kernel->quantize(x.data(), 32, q.data(), &scale, sum, &offset, 1));
     CHECK(scale == 1.0f);
     for (int i = 1; i < 32; ++i) {
       const int below = i - 16;
@@ -236,12 +250,12 @@ TEST_CASE("a NaN or an infinity anywhere is noticed") {
       std::vector<float> scale(3), offset(3);
       std::vector<int32_t> sum(6);
       REQUIRE(kernel->finite(x.data(), n));
-      REQUIRE(kernel->quantize(x.data(), n, q.data(), scale.data(), sum.data(), offset.data()));
+      REQUIRE(kernel->quantize(x.data(), n, q.data(), scale.data(), sum.data(), offset.data(), 1));
       for (int64_t i = 0; i < n; ++i)
         for (const float value : bad) {
           x[static_cast<size_t>(i)] = value;
           CHECK_FALSE(kernel->finite(x.data(), n));
-          CHECK_FALSE(kernel->quantize(x.data(), n, q.data(), scale.data(), sum.data(), offset.data()));
+          CHECK_FALSE(kernel->quantize(x.data(), n, q.data(), scale.data(), sum.data(), offset.data(), 1));
           x[static_cast<size_t>(i)] = 1.0f;
         }
     }
