@@ -95,6 +95,11 @@ class Json {
   Json& number(T value) {
     return raw(std::to_string(value));
   }
+  Json& number(double value) {
+    char digits[32];
+    std::snprintf(digits, sizeof digits, "%.9g", value);
+    return raw(digits);
+  }
   // As many digits as tell every float apart.
   Json& number(float value) {
     char digits[32];
@@ -159,6 +164,23 @@ std::string parity_json(const ModelInfo& info, uint32_t prompt_tokens, uint32_t 
   json.key("steps").raw(steps.finish());
   json.key("fingerprint").string(hex64(run.all));
   return json.finish();
+}
+
+std::string limits_json(const Limits& limits, const TokenCost& cost) {
+  Json json;
+  json.key("read_bytes_per_second").number(limits.read_bytes_per_second);
+  json.key("macs_per_second").number(limits.macs_per_second);
+  json.key("weight_bytes_per_token").number(cost.weight_bytes);
+  json.key("macs_per_token").number(cost.macs);
+  return json.finish();
+}
+
+// Text for a caller that frees it.
+Status hand_over(const std::string& text, char** out) {
+  *out = static_cast<char*>(std::malloc(text.size() + 1));
+  if (*out == nullptr) return Status(Code::out_of_memory, "out of memory");
+  std::memcpy(*out, text.c_str(), text.size() + 1);
+  return {};
 }
 
 GenerateOptions generate_options(const bitwin_session* session, const bitwin_generate_options* options) {
@@ -369,11 +391,18 @@ char* bitwin_parity(bitwin_model* model, const int32_t* ids, uint32_t count, uin
   char* text = nullptr;
   call([&]() -> Status {
     BITWIN_ASSIGN_OR_RETURN(const Fingerprint run, fingerprint(model->model, {ids, count}, steps, chunk));
-    const std::string json = parity_json(model->model->info(), count, chunk, run);
-    text = static_cast<char*>(std::malloc(json.size() + 1));
-    if (text == nullptr) return Status(Code::out_of_memory, "out of memory");
-    std::memcpy(text, json.c_str(), json.size() + 1);
-    return {};
+    return hand_over(parity_json(model->model->info(), count, chunk, run), &text);
+  });
+  return text;
+}
+
+char* bitwin_limits(bitwin_model* model, double bytes) {
+  char* text = nullptr;
+  call([&]() -> Status {
+    if (!(bytes >= 0 && bytes <= 0x1p53)) return error(Code::invalid_argument, "%g is not a number of bytes", bytes);
+    const uint64_t size = bytes < 1 ? kLimitBytes : static_cast<uint64_t>(bytes);
+    BITWIN_ASSIGN_OR_RETURN(const Limits limits, measure_limits(*model->model, size));
+    return hand_over(limits_json(limits, token_cost(*model->model)), &text);
   });
   return text;
 }

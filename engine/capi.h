@@ -87,6 +87,11 @@ void bitwin_session_timings(const bitwin_session* session, bitwin_timings* timin
  * Null on failure; free with bitwin_free. */
 char* bitwin_parity(bitwin_model* model, const int32_t* ids, uint32_t count, uint32_t steps, uint32_t chunk);
 
+/* What the machine can do at best with the model's kernel and threads, and what a token costs, as JSON:
+ * read_bytes_per_second, macs_per_second, weight_bytes_per_token, macs_per_token. Reads `bytes` bytes several times;
+ * 0: 1 GiB. No session may be computing meanwhile. Null on failure; free with bitwin_free. */
+char* bitwin_limits(bitwin_model* model, double bytes);
+
 #ifdef __cplusplus
 }
 #endif

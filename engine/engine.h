@@ -187,6 +187,26 @@ class Session {
 // microseconds longer. The profile must outlive its use, and be read between steps. unsupported for a model without weights.
 Status set_profile(const Model& model, Profile* profile);
 
+// What one token costs at least; zeros for a model without weights.
+struct TokenCost {
+  uint64_t weight_bytes = 0;  // packed weights that a decode step reads: all matrices, of the embeddings only the head
+  uint64_t macs = 0;          // multiply-accumulates of a prompt token: the matrices of the layers
+};
+TokenCost token_cost(const Model& model);
+
+// What the machine can do at best, to compare a run with.
+struct Limits {
+  double read_bytes_per_second = 0;
+  double macs_per_second = 0;  // of byte dot products
+};
+// Measures both with the model's kernel and all of its threads, in one to two seconds. Reading: the plain sum of `bytes`
+// bytes (rounded up to whole pieces of 1 MiB), allocated as weights are and written once before; byte dots: from
+// registers. The best of several passes of each, since whatever disturbs a pass makes it slower. No session may be
+// computing meanwhile. Errors: invalid_argument (no bytes, or more than the address space has), out_of_memory,
+// unsupported for a model without weights.
+inline constexpr uint64_t kLimitBytes = uint64_t{1} << 30;
+Result<Limits> measure_limits(const Model& model, uint64_t bytes = kLimitBytes);
+
 // A reproducible run: prompt, then greedy steps. The fingerprint hashes every step's logits' bit patterns.
 struct Fingerprint {
   std::vector<TokenId> ids;      // the greedy tokens

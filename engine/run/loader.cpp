@@ -160,6 +160,7 @@ struct Loader::State final : GgufSink {
       model = std::make_unique<ModelState>();
       model->config = info.config;
       model->pool = std::move(pool);
+      model->kernel = kernel;
       BITWIN_ASSIGN_OR_RETURN(model->weights, builder.finish());
       BITWIN_ASSIGN_OR_RETURN(model->forward, Forward::create(model->config, model->weights, *kernel, *model->pool));
       info.packed_bytes = model->weights.bytes();

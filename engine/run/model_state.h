@@ -18,6 +18,7 @@ struct ModelState {
   ModelConfig config;
   std::unique_ptr<ThreadPool> pool;
   Weights weights;
+  const KernelTable* kernel = nullptr;
 
   // One pass at a time: the pool has one driver, and the scratch memory of the forward pass exists once.
   std::mutex forward_mutex;
