@@ -17,5 +17,6 @@ Command add_info(CLI::App& program);
 Command add_tokenize(CLI::App& program);
 Command add_parity(CLI::App& program);
 Command add_eval(CLI::App& program);
+Command add_bench(CLI::App& program);
 
 }  // namespace bitwin::native

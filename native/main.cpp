@@ -62,8 +62,8 @@ int run_program(std::vector<std::string> arguments) {
   program.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   // At most one, so that a prompt may be a word that is also a command's name.
   program.require_subcommand(0, 1);
-  std::vector<Command> commands = {add_run(program), add_info(program), add_tokenize(program), add_parity(program),
-                                   add_eval(program)};
+  std::vector<Command> commands = {add_run(program),    add_info(program), add_tokenize(program),
+                                   add_parity(program), add_eval(program), add_bench(program)};
   for (const Command& command : commands) {
     command.app->set_version_flag("--version", version(), "Print the version and exit");
   }

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <memory>
 #include <utility>
 
 #ifdef _WIN32
@@ -262,6 +263,34 @@ void catch_interrupts(bool (*handler)()) {
 }
 
 void leave_now(int exit_code) { _exit(exit_code); }
+
+#endif
+
+#ifdef __linux__
+
+std::string processor_name() {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen("/proc/cpuinfo", "r"), std::fclose);
+  char line[512];
+  while (file && std::fgets(line, sizeof line, file.get()) != nullptr) {
+    const std::string_view text(line);
+    if (!text.starts_with("model name")) continue;
+    const size_t colon = text.find(": ");
+    if (colon != std::string_view::npos) return std::string(text.substr(colon + 2, text.find('\n') - colon - 2));
+  }
+  return "";
+}
+
+void reset_peak_memory() {
+  if (std::FILE* file = std::fopen("/proc/self/clear_refs", "w")) {
+    std::fputs("5", file);
+    std::fclose(file);
+  }
+}
+
+#else
+
+std::string processor_name() { return ""; }
+void reset_peak_memory() {}
 
 #endif
 

@@ -18,6 +18,12 @@ std::vector<std::string> set_up_process(int argc, char** argv);
 // The value of an environment variable, or an empty string.
 std::string environment_variable(const char* name);
 
+// The processor's name; empty where unknown.
+std::string processor_name();
+
+// The peak of the process's memory (system::peak_resident_bytes) counts from now on, where the system can do that.
+void reset_peak_memory();
+
 bool is_terminal(Stream stream);
 // Columns of the terminal on standard error; 80 when unknown.
 int terminal_width();

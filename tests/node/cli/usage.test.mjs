@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { bitwin, file, folder, kernels, makeModel, tiny } from './support.mjs';
 
-const commands = ['run', 'info', 'tokenize', 'parity', 'eval'];
+const commands = ['run', 'info', 'tokenize', 'parity', 'eval', 'bench'];
 const vocabulary = makeModel('vocabulary.gguf', '--vocabulary-only');
 const ids = file('ids.json', [1, 2, 3]);
 const reference = file('reference.json', { ids: [1, 2], positions: [] });
