@@ -65,7 +65,7 @@ export interface StepEvent {
 }
 
 const kFinishReasons = [null, 'end_of_text', 'max_tokens', 'context_full', 'stopped'] as const;
-const kFeedBytes = 1 << 20;
+const kFeedBytes = 4 << 20;
 
 // Sizes of the structs of capi.h on wasm32.
 const kGenerateOptionsBytes = 32;

@@ -4,7 +4,7 @@
 import { Engine, type EngineFactory, type EngineModel, type EngineSession, type Sampling } from './bindings.js';
 import { BitwinError, asBitwinError } from './errors.js';
 import type { Calls, FromWorker, Method, Request, ToWorker } from './protocol.js';
-import { openSource } from './source.js';
+import { openSource, release } from './source.js';
 import type { AnswerResult, GenerateOptions } from './types.js';
 
 interface WorkerScope {
@@ -80,25 +80,25 @@ function sampling(options: GenerateOptions): Sampling {
 const handlers: Handlers = {
   async load({ source, module, threads }, report) {
     if (engine !== null) throw new BitwinError('invalid_argument', 'This worker already holds a model');
-    const [factory, stream] = await Promise.all([importModule(module), openSource(source)]);
+    const [factory, bytes] = await Promise.all([importModule(module), openSource(source)]);
     engine = await Engine.create(factory, threads);
-    const loader = engine.newLoader(threads, stream.size);
+    const loader = engine.newLoader(threads, bytes.size);
     const start = performance.now();
     let last = start;
     let fed = 0;
     const progress = (now: number) => {
       const seconds = Math.max(now - start, 1) / 1000;
-      report({ loaded: fed, total: stream.size || loader.bytesNeeded(), bytesPerSecond: fed / seconds });
+      report({ loaded: fed, total: bytes.size || loader.bytesNeeded(), bytesPerSecond: fed / seconds });
     };
     try {
-      const reader = stream.bytes.getReader();
       for (;;) {
-        const piece = await reader.read().catch((thrown: unknown) => {
+        const piece = await bytes.next().catch((thrown: unknown) => {
           throw asBitwinError(new Error(`Reading the model broke off after ${fed} bytes: ${String(thrown)}`), 'io');
         });
-        if (piece.done) break;
-        loader.feed(piece.value);
-        fed += piece.value.length;
+        if (piece === null) break;
+        loader.feed(piece);
+        fed += piece.length;
+        release(piece);
         const now = performance.now();
         if (now - last >= kProgressMilliseconds) {
           last = now;
