@@ -14,6 +14,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -82,6 +83,18 @@ class Model {
   std::unique_ptr<ModelState> state_;
 };
 
+// What a packed copy of a model's weights was made from; a copy counts only for exactly the same.
+struct CopySource {
+  uint64_t file_bytes = 0;   // of the GGUF file
+  int64_t modified = 0;      // its modification time, in any unit
+  uint64_t header_hash = 0;  // hash64 of its first Loader::header_bytes() bytes
+};
+// Reads bytes of a copy from `offset` on; false when they are not to be had. Called from several threads at once; must
+// not throw.
+using ReadCopy = std::function<bool(uint64_t offset, std::span<uint8_t> bytes)>;
+// Appends to a copy; false ends the writing.
+using WriteCopy = std::function<bool(std::span<const uint8_t> bytes)>;
+
 // Reads a model from bytes as they arrive; holds packed weights and a few rows of the file, never both copies.
 class Loader {
  public:
@@ -93,6 +106,13 @@ class Loader {
 
   uint64_t bytes_fed() const;
   uint64_t bytes_needed() const;  // 0 until the header is read
+  uint64_t header_bytes() const;  // all before the tensors; 0 until it is read
+
+  // Takes the weights from a packed copy of `bytes` bytes instead of the rest of the file: once the header is read.
+  // Errors: io, or format when the copy is damaged or another's; the loader is then of no use any more, and the file has
+  // to be read from its beginning with a new one.
+  Status restore(const CopySource& source, uint64_t bytes, const ReadCopy& read);
+
   // All that is wanted has been read; the rest of the file may be left out (vocabulary_only).
   bool complete() const;
 
@@ -104,6 +124,10 @@ class Loader {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+// Writes a packed copy of the model's weights, for Loader::restore. io error when `write` returns false; unsupported for a
+// model without weights.
+Status write_copy(const Model& model, const CopySource& source, const WriteCopy& write);
 
 struct SessionOptions {
   int64_t max_context = 0;  // positions, prompt and answer together, up to the model's; 0: the smaller of that and 4096

@@ -15,6 +15,8 @@ class Buffer {
   // Allocates `bytes` (0 is allowed and gives an empty buffer). `what` names the purpose in the
   // out_of_memory error, e.g. "the weights of blk.3.ffn_up.weight".
   static Result<Buffer> allocate(size_t bytes, const char* what);
+  // The same, but for the zeroes: what it holds is undefined.
+  static Result<Buffer> allocate_unset(size_t bytes, const char* what);
 
   Buffer() = default;
   Buffer(Buffer&& other) noexcept : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
@@ -38,6 +40,7 @@ class Buffer {
   const T* as() const { return reinterpret_cast<const T*>(data_); }
 
  private:
+  static Result<Buffer> own(void* data, size_t bytes, const char* what);
   uint8_t* data_ = nullptr;
   size_t size_ = 0;
 };

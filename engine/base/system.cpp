@@ -72,6 +72,11 @@ void* allocate_small(size_t bytes) {
 
 void* allocate_pages(size_t bytes) { return allocate_small(bytes); }
 
+void* allocate_unset_pages(size_t bytes) {
+  const size_t rounded = round_up(bytes, kAlignment);
+  return rounded == 0 ? nullptr : std::aligned_alloc(kAlignment, rounded);
+}
+
 void free_pages(void* data, size_t) { std::free(data); }
 
 #elif defined(_WIN32)
@@ -113,6 +118,11 @@ void free_pages(void* data, size_t bytes) {
   }
 }
 
+#endif
+
+#if !defined(__EMSCRIPTEN__)
+// Fresh pages of the system are zero without anyone's work.
+void* allocate_unset_pages(size_t bytes) { return allocate_pages(bytes); }
 #endif
 
 // ---------------------------------------------------------------------------------------------------------------------

@@ -10,6 +10,8 @@ namespace bitwin::system {
 
 // Zeroed memory of `bytes` > 0, 64-byte aligned, with huge-page advice from 4 MiB on; null when refused.
 void* allocate_pages(size_t bytes);
+// The same with undefined contents where zeroing costs time: whoever writes first then also touches the pages first.
+void* allocate_unset_pages(size_t bytes);
 void free_pages(void* data, size_t bytes);
 
 // Cores to compute on by default: physical cores as far as known, within the process's affinity and

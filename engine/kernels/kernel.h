@@ -59,6 +59,18 @@ struct AttentionArgs {
   float* out;      // [group][head_dim]
 };
 
+// Rows of a matrix as a GGUF file has them, to be packed. The first of them begins a block of 16; where the last block
+// is not full it is the matrix's last one.
+struct PackArgs {
+  TensorType type;
+  int64_t cols;           // a whole number of the type's blocks
+  int64_t rows;           // > 0
+  const uint8_t* source;  // [rows][row_bytes]
+  int64_t row_bytes;
+  uint8_t* out;  // blocks of block_bytes, every byte of which is written
+  int64_t block_bytes;
+};
+
 inline constexpr int64_t kReadStep = 512;  // bytes
 
 struct KernelTable {
@@ -93,6 +105,10 @@ struct KernelTable {
 
   // gate[i] = silu(gate[i]) * up[i].
   void (*swiglu)(float* gate, const float* up, int64_t n);
+
+  // Packs the blocks [block_begin, block_end) of `args.rows`. Returns -1, or the first row that has a scale which is not
+  // finite. Sets *has_minus_128 when a Q8_0 weight is -128.
+  int64_t (*pack)(const PackArgs& args, int64_t block_begin, int64_t block_end, bool* has_minus_128);
 
   // What benchmarks compare with: the plain sum of `bytes` bytes as integers (a multiple of kReadStep), eight
   // accumulators, no software prefetch.

@@ -14,6 +14,9 @@
 
 namespace bitwin {
 
+// Raised whenever packed bytes change, so that packed copies of earlier versions are left alone.
+inline constexpr uint32_t kLayoutVersion = 1;
+
 inline constexpr int64_t kBlockRows = 16;
 inline constexpr int64_t kTileColumns = 256;
 inline constexpr int64_t kGroupColumns = 32;

@@ -1,81 +1,29 @@
 #include "engine/kernels/packed.h"
 
+#include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #include "engine/base/f32x16_scalar.h"
 #include "engine/kernels/layout.h"
-#include "engine/kernels/unpack.h"
 
 namespace bitwin {
 namespace {
 
 constexpr int64_t kMaxDimension = int64_t{1} << 31;
+// Bytes of the file that a thread takes at a time.
+constexpr int64_t kGrainBytes = 64 << 10;
 
-// The low nibbles of four quad bytes beside the next quad's, and what is left for the high plane.
-void place_quads(const PackedFormat& f, const uint8_t* q, int64_t row, uint8_t* planes) {
-  uint32_t quad[8];
-  std::memcpy(quad, q, 32);
-  uint8_t* at = planes + row * 4;
-  if (f.bits == 8) {
-    for (int i = 0; i < 8; ++i) std::memcpy(at + i * 64, &quad[i], 4);
-    return;
-  }
-  constexpr uint32_t kNibbles = 0x0f0f0f0fu;
-  for (int v = 0; v < 4; ++v) {
-    const uint32_t pair = (quad[2 * v] & kNibbles) | (quad[2 * v + 1] & kNibbles) << 4;
-    std::memcpy(at + v * 64, &pair, 4);
-  }
-  if (f.bits == 5) {
-    uint32_t bits = 0;
-    for (int i = 0; i < 8; ++i) bits |= (quad[i] >> 4 & 0x01010101u) << i;
-    std::memcpy(at + 256, &bits, 4);
-  } else if (f.bits == 6) {
-    for (int p = 0; p < 2; ++p) {
-      uint32_t bits = 0;
-      for (int i = 0; i < 4; ++i) bits |= (quad[4 * p + i] >> 4 & 0x03030303u) << 2 * i;
-      std::memcpy(at + 256 + p * 64, &bits, 4);
-    }
-  }
+float float_at(TensorType type, const uint8_t* p) {
+  uint32_t bits = 0;
+  std::memcpy(&bits, p, type == TensorType::f32 ? 4 : 2);
+  if (type == TensorType::f16) return half_to_float(static_cast<uint16_t>(bits));
+  return bits_float(type == TensorType::bf16 ? bits << 16 : bits);
 }
 
-bool half_is_finite(uint16_t h) { return (h & 0x7c00u) != 0x7c00u; }
-
-// Writes one row's part of a tile; false when a scale is not finite.
-bool place_tile(const PackedFormat& f, int64_t groups, const UnpackedTile& tile, int64_t row, uint8_t* out) {
-  uint8_t* planes = out + header_bytes(f, groups);
-  for (int64_t g = 0; g < groups; ++g) place_quads(f, tile.q + g * 32, row, planes + g * group_bytes(f));
-  uint16_t* halves = reinterpret_cast<uint16_t*>(out);
-  bool good = true;
-  if (!f.super) {
-    for (int64_t g = 0; g < groups; ++g) {
-      halves[g * 16 + row] = tile.scale[g];
-      good = good && half_is_finite(tile.scale[g]);
-      if (f.minimum) {
-        halves[(groups + g) * 16 + row] = tile.minimum[g];
-        good = good && half_is_finite(tile.minimum[g]);
-      }
-    }
-    return good;
-  }
-  halves[row] = tile.scale[0];
-  good = half_is_finite(tile.scale[0]);
-  uint8_t* sub = out + 64;
-  if (f.bits == 6) {
-    for (int i = 0; i < 16; ++i) sub[i * 16 + row] = tile.sub_scale[i];
-    return good;
-  }
-  halves[16 + row] = tile.minimum[0];
-  for (int g = 0; g < 8; ++g) {
-    sub[g * 16 + row] = tile.sub_scale[g];
-    sub[128 + g * 16 + row] = tile.sub_minimum[g];
-  }
-  return good && half_is_finite(tile.minimum[0]);
-}
-
-bool has_minus_128(const uint8_t* q, int64_t n) {
-  uint8_t found = 0;
-  for (int64_t i = 0; i < n; ++i) found |= q[i] == 0x80;
-  return found != 0;
+void keep_least(std::atomic<int64_t>& least, int64_t value) {
+  int64_t seen = least.load(std::memory_order_relaxed);
+  while (value < seen && !least.compare_exchange_weak(seen, value, std::memory_order_relaxed)) continue;
 }
 
 }  // namespace
@@ -85,7 +33,17 @@ uint64_t packed_bytes(TensorType type, int64_t rows, int64_t cols) {
   return blocks * static_cast<uint64_t>(block_bytes(packed_format(type), cols));
 }
 
-Result<PackedMatrix> PackedMatrix::allocate(TensorType type, int64_t rows, int64_t cols, const char* name) {
+int64_t file_row_bytes(TensorType type, int64_t cols) {
+  const TensorTypeInfo* info = tensor_type_info(type);
+  return cols / info->block * info->bytes;
+}
+
+void read_floats(TensorType type, const uint8_t* bytes, int64_t n, float* out) {
+  const int64_t step = packed_format(type).element;
+  for (int64_t i = 0; i < n; ++i) out[i] = float_at(type, bytes + i * step);
+}
+
+Result<PackedMatrix> PackedMatrix::create(TensorType type, int64_t rows, int64_t cols, const char* name) {
   const TensorTypeInfo* info = tensor_type_info(type);
   if (info == nullptr || rows <= 0 || cols <= 0 || rows > kMaxDimension || cols > kMaxDimension ||
       cols % info->block != 0)
@@ -97,43 +55,58 @@ Result<PackedMatrix> PackedMatrix::allocate(TensorType type, int64_t rows, int64
     return error(Code::out_of_memory, "tensor %s needs %llu bytes, more than can be addressed", name,
                  static_cast<unsigned long long>(bytes));
   PackedMatrix matrix;
-  BITWIN_ASSIGN_OR_RETURN(matrix.data_, Buffer::allocate(static_cast<size_t>(bytes), name));
-  matrix.view_ = {type, matrix.data_.data(), rows, cols, block_bytes(packed_format(type), cols), false};
+  matrix.view_ = {type, nullptr, rows, cols, block_bytes(packed_format(type), cols), false};
   return matrix;
 }
 
-Status PackedMatrix::pack_rows(int64_t first_row, int64_t rows, std::span<const uint8_t> bytes, const char* name) {
-  const PackedFormat f = packed_format(view_.type);
-  const TensorTypeInfo* info = tensor_type_info(view_.type);
-  const int64_t row_bytes = view_.cols / info->block * info->bytes;
-  if (first_row < 0 || rows < 0 || first_row % kBlockRows != 0 || first_row + rows > view_.rows ||
+Result<PackedMatrix> PackedMatrix::allocate(TensorType type, int64_t rows, int64_t cols, const char* name) {
+  BITWIN_ASSIGN_OR_RETURN(PackedMatrix matrix, create(type, rows, cols, name));
+  BITWIN_ASSIGN_OR_RETURN(matrix.own_, Buffer::allocate(static_cast<size_t>(matrix.bytes()), name));
+  matrix.place(matrix.own_.data());
+  return matrix;
+}
+
+uint64_t PackedMatrix::bytes() const { return empty() ? 0 : packed_bytes(view_.type, view_.rows, view_.cols); }
+
+void PackedMatrix::place(uint8_t* memory) {
+  memory_ = memory;
+  view_.data = memory;
+}
+
+Status PackedMatrix::pack_rows(const KernelTable& kernel, ThreadPool* pool, int64_t first_row, int64_t rows,
+                               std::span<const uint8_t> bytes, const char* name) {
+  const int64_t row_bytes = file_row_bytes(view_.type, view_.cols);
+  if (first_row < 0 || rows < 0 || first_row % kBlockRows != 0 || rows > view_.rows - first_row ||
+      (rows % kBlockRows != 0 && first_row + rows != view_.rows) ||
       bytes.size() != static_cast<size_t>(rows * row_bytes))
     return error(Code::internal, "tensor %s: rows %lld to %lld do not fit %lld rows of %lld bytes", name,
                  static_cast<long long>(first_row), static_cast<long long>(first_row + rows),
                  static_cast<long long>(view_.rows), static_cast<long long>(row_bytes));
-  const int64_t groups = view_.cols / kGroupColumns;
-  for (int64_t r = 0; r < rows; ++r) {
-    const uint8_t* source = bytes.data() + r * row_bytes;
-    const int64_t row = first_row + r;
-    uint8_t* out = data_.data() + row / kBlockRows * view_.block_bytes;
-    const int64_t lane = row % kBlockRows;
-    if (f.bits == 0) {
-      for (int64_t k = 0; k < view_.cols; ++k)
-        std::memcpy(out + (k * kBlockRows + lane) * f.element, source + k * f.element, static_cast<size_t>(f.element));
-      continue;
-    }
-    for (int64_t tile = 0; tile < groups; tile += kTileGroups) {
-      const int64_t count = groups - tile < kTileGroups ? groups - tile : kTileGroups;
-      UnpackedTile unpacked;
-      unpack_tile(view_.type, count, source, &unpacked);
-      if (!place_tile(f, count, unpacked, lane, out))
-        return error(Code::format, "tensor %s: a scale in row %lld is infinite or not a number: the file is damaged",
-                     name, static_cast<long long>(row));
-      if (view_.type == TensorType::q8_0 && has_minus_128(unpacked.q, count * 32)) view_.has_minus_128 = true;
-      source += source_bytes(view_.type, count);
-      out += tile_bytes(f, count);
-    }
+  const int64_t blocks = (rows + kBlockRows - 1) / kBlockRows;
+  const PackArgs args = {view_.type,
+                         view_.cols,
+                         rows,
+                         bytes.data(),
+                         row_bytes,
+                         memory_ + first_row / kBlockRows * view_.block_bytes,
+                         view_.block_bytes};
+  std::atomic<int64_t> bad_row = INT64_MAX;
+  std::atomic<bool> minus_128 = false;
+  const auto pack = [&](int64_t begin, int64_t end, int) {
+    bool found = false;
+    const int64_t bad = kernel.pack(args, begin, end, &found);
+    if (bad >= 0) keep_least(bad_row, bad);
+    if (found) minus_128.store(true, std::memory_order_relaxed);
+  };
+  if (pool == nullptr) {
+    pack(0, blocks, 0);
+  } else {
+    pool->parallel_for(blocks, std::max<int64_t>(1, kGrainBytes / (row_bytes * kBlockRows)), pack);
   }
+  if (bad_row != INT64_MAX)
+    return error(Code::format, "tensor %s: a scale in row %lld is infinite or not a number: the file is damaged", name,
+                 static_cast<long long>(first_row + bad_row));
+  if (minus_128) view_.has_minus_128 = true;
   return Status();
 }
 
@@ -142,16 +115,8 @@ void PackedMatrix::dequantize_row(int64_t row, float* out) const {
   const uint8_t* p = view_.data + row / kBlockRows * view_.block_bytes;
   const int64_t lane = row % kBlockRows;
   if (f.bits == 0) {
-    for (int64_t k = 0; k < view_.cols; ++k) {
-      const uint8_t* at = p + (k * kBlockRows + lane) * f.element;
-      uint32_t bits = 0;
-      std::memcpy(&bits, at, static_cast<size_t>(f.element));
-      if (view_.type == TensorType::f16) {
-        out[k] = half_to_float(static_cast<uint16_t>(bits));
-      } else {
-        out[k] = bits_float(view_.type == TensorType::bf16 ? bits << 16 : bits);
-      }
-    }
+    for (int64_t k = 0; k < view_.cols; ++k)
+      out[k] = float_at(view_.type, p + (k * kBlockRows + lane) * f.element);
     return;
   }
   const int64_t groups = view_.cols / kGroupColumns;

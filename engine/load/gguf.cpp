@@ -12,7 +12,7 @@ namespace bitwin {
 namespace {
 
 // Rows are handed out in pieces of whole groups of 16 rows and at least this many bytes.
-constexpr uint64_t kPieceBytes = uint64_t{1} << 20;
+constexpr uint64_t kPieceBytes = uint64_t{128} << 10;
 // How far ahead of the bytes a piece's memory is reserved at most.
 constexpr uint64_t kReserveBytes = uint64_t{16} << 20;
 // Bytes that join an unfinished header item at a time.
@@ -198,6 +198,7 @@ Status GgufReader::finish() {
 }
 
 bool GgufReader::header_complete() const { return state_->header_done; }
+uint64_t GgufReader::header_bytes() const { return state_->header_done ? state_->header.position() : 0; }
 uint64_t GgufReader::bytes_fed() const { return state_->fed; }
 uint64_t GgufReader::bytes_needed() const { return state_->needed; }
 

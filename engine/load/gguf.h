@@ -102,6 +102,7 @@ class GgufReader {
   Status finish();
 
   bool header_complete() const;
+  uint64_t header_bytes() const;  // 0 until it is complete
   uint64_t bytes_fed() const;
   // Bytes up to the end of the last tensor; 0 until the header is complete.
   uint64_t bytes_needed() const;

@@ -1,5 +1,7 @@
 #include "engine/nn/weights.h"
 
+#include <cstring>
+
 #include "engine/kernels/layout.h"
 
 namespace bitwin {
@@ -12,17 +14,60 @@ std::string shape(int64_t rows, int64_t cols) {
   return text += ']';
 }
 
-uint64_t matrix_bytes(const LayerWeights& layer) {
-  return layer.q.bytes() + layer.k.bytes() + layer.v.bytes() + layer.output.bytes() + layer.gate.bytes() +
-         layer.up.bytes() + layer.down.bytes();
+// Calls matrix(PackedMatrix) and vector(std::vector<float>) for all of them; W is Weights, const or not.
+template <class W, class OnMatrix, class OnVector>
+void visit(W& weights, OnMatrix&& matrix, OnVector&& vector) {
+  matrix(weights.embedding);
+  matrix(weights.head);
+  vector(weights.output_norm);
+  vector(weights.rope_factors);
+  for (auto& layer : weights.layers) {
+    for (auto* m : {&layer.q, &layer.k, &layer.v, &layer.output, &layer.gate, &layer.up, &layer.down}) matrix(*m);
+    for (auto* v : {&layer.attention_norm, &layer.q_bias, &layer.k_bias, &layer.v_bias, &layer.output_bias,
+                    &layer.ffn_norm})
+      vector(*v);
+  }
 }
 
 }  // namespace
 
-uint64_t Weights::bytes() const {
-  uint64_t total = embedding.bytes() + head.bytes();
-  for (const LayerWeights& layer : layers) total += matrix_bytes(layer);
-  return total;
+size_t Weights::rest_bytes() const {
+  size_t bytes = 0;
+  visit(
+      *this, [&](const PackedMatrix&) { ++bytes; },
+      [&](const std::vector<float>& v) { bytes += v.size() * sizeof(float); });
+  return bytes;
+}
+
+std::vector<uint8_t> Weights::rest() const {
+  std::vector<uint8_t> bytes(rest_bytes());
+  uint8_t* at = bytes.data();
+  visit(
+      *this, [&](const PackedMatrix& m) { *at++ = m.view().has_minus_128 ? 1 : 0; },
+      [&](const std::vector<float>& v) {
+        const size_t size = v.size() * sizeof(float);
+        if (size > 0) std::memcpy(at, v.data(), size);
+        at += size;
+      });
+  return bytes;
+}
+
+Status Weights::set_rest(std::span<const uint8_t> bytes) {
+  if (bytes.size() != rest_bytes()) return error(Code::format, "the vectors have another size");
+  bool known = true;
+  visit(
+      *this,
+      [&](PackedMatrix& m) {
+        known = known && bytes[0] <= 1;
+        m.set_has_minus_128(bytes[0] != 0);
+        bytes = bytes.subspan(1);
+      },
+      [&](std::vector<float>& v) {
+        const size_t size = v.size() * sizeof(float);
+        if (size > 0) std::memcpy(v.data(), bytes.data(), size);
+        bytes = bytes.subspan(size);
+      });
+  return known ? Status() : error(Code::format, "a matrix's flag is neither 0 nor 1");
 }
 
 Status WeightsBuilder::plan(const ModelConfig& config, std::span<const TensorInfo> tensors) {
@@ -76,7 +121,7 @@ Status WeightsBuilder::plan(const ModelConfig& config, std::span<const TensorInf
                    shape(want.rows, want.cols).c_str());
     if (want.slot.matrix != nullptr) {
       BITWIN_ASSIGN_OR_RETURN(*want.slot.matrix,
-                              PackedMatrix::allocate(tensor.type, want.rows, want.cols, tensor.name.c_str()));
+                              PackedMatrix::create(tensor.type, want.rows, want.cols, tensor.name.c_str()));
     } else {
       if (packed_format(tensor.type).bits != 0)
         return error(Code::unsupported, "tensor %s is %s; vectors must be F32, F16 or BF16", tensor.name.c_str(),
@@ -89,6 +134,28 @@ Status WeightsBuilder::plan(const ModelConfig& config, std::span<const TensorInf
   for (const auto& [name, want] : wanted) {
     if (!want.optional) return error(Code::format, "the file has no tensor %s", name.c_str());
   }
+  return allocate(tensors);
+}
+
+// One block of memory for all matrices, in the order in which the file has them: what is refused is refused before the
+// rest of the file is read, a WebAssembly memory grows once, and huge pages are filled to the end.
+Status WeightsBuilder::allocate(std::span<const TensorInfo> tensors) {
+  uint64_t total = 0;
+  for (const TensorInfo& tensor : tensors) {
+    const Slot& slot = slots_.at(tensor.name);
+    if (slot.matrix == nullptr) continue;
+    if (slot.matrix->bytes() > SIZE_MAX - total)
+      return error(Code::out_of_memory, "the weights need more memory than can be addressed");
+    total += slot.matrix->bytes();
+  }
+  BITWIN_ASSIGN_OR_RETURN(weights_.storage, Buffer::allocate_unset(static_cast<size_t>(total), "the weights"));
+  uint8_t* memory = weights_.storage.data();
+  for (const TensorInfo& tensor : tensors) {
+    PackedMatrix* matrix = slots_.at(tensor.name).matrix;
+    if (matrix == nullptr) continue;
+    matrix->place(memory);
+    memory += matrix->bytes();
+  }
   return Status();
 }
 
@@ -97,12 +164,10 @@ Status WeightsBuilder::add_rows(const TensorInfo& tensor, int64_t first_row, int
   const auto found = slots_.find(tensor.name);
   if (found == slots_.end()) return error(Code::internal, "tensor %s was not planned", tensor.name.c_str());
   if (found->second.matrix != nullptr)
-    return found->second.matrix->pack_rows(first_row, rows, bytes, tensor.name.c_str());
-  std::vector<float>& vector = *found->second.vector;
-  PackedMatrix row;
-  BITWIN_ASSIGN_OR_RETURN(row, PackedMatrix::allocate(tensor.type, 1, tensor.cols(), tensor.name.c_str()));
-  BITWIN_RETURN_IF_ERROR(row.pack_rows(0, 1, bytes, tensor.name.c_str()));
-  row.dequantize_row(0, vector.data());
+    return found->second.matrix->pack_rows(*kernel_, pool_, first_row, rows, bytes, tensor.name.c_str());
+  if (bytes.size() != tensor.bytes)
+    return error(Code::internal, "tensor %s: a vector has come in parts", tensor.name.c_str());
+  read_floats(tensor.type, bytes.data(), tensor.cols(), found->second.vector->data());
   return Status();
 }
 

@@ -26,23 +26,37 @@ struct LayerWeights {
 };
 
 struct Weights {
+  Buffer storage;                   // holds the packed matrices, one after another
   PackedMatrix embedding;           // [vocabulary][width]
   PackedMatrix head;                // [vocabulary][width]; empty when tied
   std::vector<float> output_norm;   // [width]
   std::vector<float> rope_factors;  // [rope_dim / 2] divisors of the frequencies; empty when none
   std::vector<LayerWeights> layers;
 
+  // All that is not in `storage`, in the order above: of each matrix one byte that tells whether it holds -128, and the
+  // vectors' floats.
+  size_t rest_bytes() const;
+  std::vector<uint8_t> rest() const;
+  // Sets it. format error when it cannot have come from rest() of a model with the same shapes.
+  Status set_rest(std::span<const uint8_t> bytes);
+
   const PackedMatrix& output_matrix() const { return head.empty() ? embedding : head; }
-  uint64_t bytes() const;  // of the packed matrices
+  uint64_t bytes() const { return storage.size(); }  // of the packed matrices
 };
 
 // Takes rows from the GGUF reader and packs them into place.
 class WeightsBuilder {
  public:
+  // Packs with `kernel` on the threads of `pool` (null: on the caller's); both outlive the builder.
+  WeightsBuilder(const KernelTable& kernel, ThreadPool* pool) : kernel_(&kernel), pool_(pool) {}
+
   // Checks that the directory has every tensor the architecture needs, each with the right shape (format error
-  // naming the tensor and both shapes), and plans where each goes. Unknown tensors are an `unsupported` error.
+  // naming the tensor and both shapes), plans where each goes and takes the memory for all of them. Unknown tensors are
+  // an `unsupported` error.
   Status plan(const ModelConfig& config, std::span<const TensorInfo> tensors);
   Status add_rows(const TensorInfo& tensor, int64_t first_row, int64_t rows, std::span<const uint8_t> bytes);
+  // What plan() has made room for.
+  Weights& weights() { return weights_; }
   // All tensors have arrived: hands over the weights.
   Result<Weights> finish();
 
@@ -51,6 +65,10 @@ class WeightsBuilder {
     PackedMatrix* matrix = nullptr;
     std::vector<float>* vector = nullptr;
   };
+  Status allocate(std::span<const TensorInfo> tensors);
+
+  const KernelTable* kernel_;
+  ThreadPool* pool_;
   Weights weights_;
   std::unordered_map<std::string, Slot> slots_;
 };

@@ -8,6 +8,7 @@
 #include "engine/nn/kv_cache.h"
 #include "engine/run/guard.h"
 #include "engine/run/model_state.h"
+#include "engine/run/packed_copy.h"
 
 namespace bitwin {
 namespace {
@@ -121,7 +122,14 @@ void count_tensors(std::span<const TensorInfo> tensors, ModelInfo* info) {
 }  // namespace
 
 struct Loader::State final : GgufSink {
-  explicit State(const LoadOptions& load_options) : options(load_options), reader(*this, load_options.file_size) {}
+  State(const LoadOptions& load_options, const KernelTable* load_kernel, std::unique_ptr<ThreadPool> load_pool)
+      : options(load_options),
+        kernel(load_kernel),
+        pool(std::move(load_pool)),
+        builder(*kernel, pool.get()),
+        reader(*this, load_options.file_size) {
+    info.threads = pool->threads();
+  }
 
   Status on_header(GgufMetadata& metadata, std::span<const TensorInfo> tensors) override {
     BITWIN_ASSIGN_OR_RETURN(info.config, read_config(metadata, tensors));
@@ -142,6 +150,15 @@ struct Loader::State final : GgufSink {
 
   Status on_tensor_end(const TensorInfo&) override { return {}; }
 
+  Status restore(const CopySource& source, uint64_t bytes, const ReadCopy& read) {
+    BITWIN_RETURN_IF_ERROR(status);
+    if (!reader.header_complete() || !info.has_weights)
+      return error(Code::invalid_argument, "a packed copy is read after the header of a file with weights");
+    status = guarded([&] { return read_packed_copy(source, bytes, read, *pool, builder.weights()); });
+    restored = status.ok();
+    return status;
+  }
+
   bool header_is_enough() const { return options.vocabulary_only && reader.header_complete() && status.ok(); }
 
   Status feed(std::span<const uint8_t> bytes) {
@@ -152,7 +169,7 @@ struct Loader::State final : GgufSink {
 
   Result<std::shared_ptr<const Model>> finish() {
     BITWIN_RETURN_IF_ERROR(status);
-    if (!header_is_enough()) BITWIN_RETURN_IF_ERROR(reader.finish());
+    if (!header_is_enough() && !restored) BITWIN_RETURN_IF_ERROR(reader.finish());
     std::unique_ptr<ModelState> model;
     info.file_bytes = reader.bytes_needed();
     info.kernel = kernel->name;
@@ -170,13 +187,14 @@ struct Loader::State final : GgufSink {
   }
 
   LoadOptions options;
-  const KernelTable* kernel = nullptr;
+  const KernelTable* kernel;
   std::unique_ptr<ThreadPool> pool;
   ModelInfo info;
   std::shared_ptr<const Tokenizer> tokenizer;
   WeightsBuilder builder;
   GgufReader reader;
   Status status;  // the first failure
+  bool restored = false;  // the weights have come from a packed copy
 };
 
 Loader::Loader() = default;
@@ -185,11 +203,13 @@ Loader::~Loader() = default;
 Result<std::unique_ptr<Loader>> Loader::create(const LoadOptions& options) {
   return guarded([&]() -> Result<std::unique_ptr<Loader>> {
     std::unique_ptr<Loader> loader(new Loader());
-    loader->state_ = std::make_unique<State>(options);
-    State& state = *loader->state_;
-    BITWIN_ASSIGN_OR_RETURN(state.kernel, select_kernel(options.kernel));
-    BITWIN_ASSIGN_OR_RETURN(state.pool, ThreadPool::create(options.threads));
-    state.info.threads = state.pool->threads();
+    // A vocabulary needs none, so that a wrong BITWIN_KERNEL does not matter.
+    const KernelTable* kernel = supported_kernels().front();
+    if (!options.vocabulary_only) {
+      BITWIN_ASSIGN_OR_RETURN(kernel, select_kernel(options.kernel));
+    }
+    BITWIN_ASSIGN_OR_RETURN(std::unique_ptr<ThreadPool> pool, ThreadPool::create(options.threads));
+    loader->state_ = std::make_unique<State>(options, kernel, std::move(pool));
     return loader;
   });
 }
@@ -199,10 +219,25 @@ Status Loader::feed(std::span<const uint8_t> bytes) { return state_->feed(bytes)
 uint64_t Loader::bytes_fed() const { return state_->reader.bytes_fed(); }
 uint64_t Loader::bytes_needed() const { return state_->reader.bytes_needed(); }
 
+uint64_t Loader::header_bytes() const { return state_->reader.header_bytes(); }
+
+Status Loader::restore(const CopySource& source, uint64_t bytes, const ReadCopy& read) {
+  return state_->restore(source, bytes, read);
+}
+
+Status write_copy(const Model& model, const CopySource& source, const WriteCopy& write) {
+  ModelState* const state = model.state();
+  if (state == nullptr) return error(Code::unsupported, "a model without weights has no packed copy");
+  return guarded([&] {
+    const std::lock_guard<std::mutex> lock(state->forward_mutex);
+    return write_packed_copy(source, state->weights, *state->pool, write);
+  });
+}
+
 bool Loader::complete() const {
   const State& state = *state_;
   if (!state.status.ok() || !state.reader.header_complete()) return false;
-  return state.options.vocabulary_only || state.reader.bytes_fed() >= state.reader.bytes_needed();
+  return state.options.vocabulary_only || state.restored || state.reader.bytes_fed() >= state.reader.bytes_needed();
 }
 
 Result<std::shared_ptr<const Model>> Loader::finish() {

@@ -4,6 +4,7 @@
 #include <span>
 #include <utility>
 
+#include "engine/kernels/registry.h"
 #include "engine/load/config.h"
 #include "engine/load/gguf.h"
 #include "engine/nn/weights.h"
@@ -13,7 +14,7 @@ namespace bitwin::testing {
 struct LoadedModel : GgufSink {
   ModelConfig config;
   Weights weights;
-  WeightsBuilder builder;
+  WeightsBuilder builder{*supported_kernels().front(), nullptr};
 
   Status on_header(GgufMetadata& metadata, std::span<const TensorInfo> tensors) override {
     BITWIN_ASSIGN_OR_RETURN(config, read_config(metadata, tensors));

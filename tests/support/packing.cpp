@@ -1,9 +1,20 @@
-#include "engine/kernels/unpack.h"
+#include "tests/support/packing.h"
 
 #include <cstring>
 
-namespace bitwin {
+#include "engine/kernels/layout.h"
+
+namespace bitwin::testing {
 namespace {
+
+// Up to 256 columns of one row. weight[i] = scale * q[i] - minimum in the terms of layout.h, all as stored.
+struct UnpackedTile {
+  uint8_t q[256];         // two's complement for 8-bit weights
+  uint16_t scale[8];      // FP16 per group; K-style: [0] is the super-scale
+  uint16_t minimum[8];    // FP16 per group, or [0] the super-minimum
+  uint8_t sub_scale[16];  // K-style: per 32 columns, or per 16 signed when the width is 6 bits
+  uint8_t sub_minimum[8];
+};
 
 uint16_t half_at(const uint8_t* p) { return static_cast<uint16_t>(p[0] | p[1] << 8); }
 
@@ -76,8 +87,6 @@ void unpack_q6_k(const uint8_t* p, UnpackedTile* out) {
     }
 }
 
-}  // namespace
-
 int64_t source_bytes(TensorType type, int64_t groups) {
   const TensorTypeInfo* info = tensor_type_info(type);
   return groups * 32 / info->block * info->bytes;
@@ -124,4 +133,93 @@ void unpack_tile(TensorType type, int64_t groups, const uint8_t* source, Unpacke
   }
 }
 
-}  // namespace bitwin
+// The low nibbles of four quad bytes beside the next quad's, and what is left for the high plane.
+void place_quads(const PackedFormat& f, const uint8_t* q, int64_t row, uint8_t* planes) {
+  uint32_t quad[8];
+  std::memcpy(quad, q, 32);
+  uint8_t* at = planes + row * 4;
+  if (f.bits == 8) {
+    for (int i = 0; i < 8; ++i) std::memcpy(at + i * 64, &quad[i], 4);
+    return;
+  }
+  constexpr uint32_t kNibbles = 0x0f0f0f0fu;
+  for (int v = 0; v < 4; ++v) {
+    const uint32_t pair = (quad[2 * v] & kNibbles) | (quad[2 * v + 1] & kNibbles) << 4;
+    std::memcpy(at + v * 64, &pair, 4);
+  }
+  if (f.bits == 5) {
+    uint32_t bits = 0;
+    for (int i = 0; i < 8; ++i) bits |= (quad[i] >> 4 & 0x01010101u) << i;
+    std::memcpy(at + 256, &bits, 4);
+  } else if (f.bits == 6) {
+    for (int p = 0; p < 2; ++p) {
+      uint32_t bits = 0;
+      for (int i = 0; i < 4; ++i) bits |= (quad[4 * p + i] >> 4 & 0x03030303u) << 2 * i;
+      std::memcpy(at + 256 + p * 64, &bits, 4);
+    }
+  }
+}
+
+// Writes one row's part of a tile.
+void place_tile(const PackedFormat& f, int64_t groups, const UnpackedTile& tile, int64_t row, uint8_t* out) {
+  uint8_t* planes = out + header_bytes(f, groups);
+  for (int64_t g = 0; g < groups; ++g) place_quads(f, tile.q + g * 32, row, planes + g * group_bytes(f));
+  uint16_t* halves = reinterpret_cast<uint16_t*>(out);
+  if (!f.super) {
+    for (int64_t g = 0; g < groups; ++g) {
+      halves[g * 16 + row] = tile.scale[g];
+      if (f.minimum) halves[(groups + g) * 16 + row] = tile.minimum[g];
+    }
+    return;
+  }
+  halves[row] = tile.scale[0];
+  uint8_t* sub = out + 64;
+  if (f.bits == 6) {
+    for (int i = 0; i < 16; ++i) sub[i * 16 + row] = tile.sub_scale[i];
+    return;
+  }
+  halves[16 + row] = tile.minimum[0];
+  for (int g = 0; g < 8; ++g) {
+    sub[g * 16 + row] = tile.sub_scale[g];
+    sub[128 + g * 16 + row] = tile.sub_minimum[g];
+  }
+}
+
+bool has_minus_128(const uint8_t* q, int64_t n) {
+  uint8_t found = 0;
+  for (int64_t i = 0; i < n; ++i) found |= q[i] == 0x80;
+  return found != 0;
+}
+
+}  // namespace
+
+Packed pack_plainly(TensorType type, int64_t rows, int64_t cols, std::span<const uint8_t> source) {
+  const PackedFormat f = packed_format(type);
+  const TensorTypeInfo* info = tensor_type_info(type);
+  const int64_t per_block = block_bytes(f, cols);
+  const int64_t groups = cols / kGroupColumns;
+  Packed packed;
+  packed.bytes.resize(static_cast<size_t>((rows + kBlockRows - 1) / kBlockRows * per_block));
+  for (int64_t row = 0; row < rows; ++row) {
+    const uint8_t* in = source.data() + row * (cols / info->block * info->bytes);
+    uint8_t* out = packed.bytes.data() + row / kBlockRows * per_block;
+    const int64_t lane = row % kBlockRows;
+    if (f.bits == 0) {
+      for (int64_t k = 0; k < cols; ++k)
+        std::memcpy(out + (k * kBlockRows + lane) * f.element, in + k * f.element, static_cast<size_t>(f.element));
+      continue;
+    }
+    for (int64_t tile = 0; tile < groups; tile += kTileGroups) {
+      const int64_t count = groups - tile < kTileGroups ? groups - tile : kTileGroups;
+      UnpackedTile unpacked;
+      unpack_tile(type, count, in, &unpacked);
+      place_tile(f, count, unpacked, lane, out);
+      if (type == TensorType::q8_0 && has_minus_128(unpacked.q, count * 32)) packed.has_minus_128 = true;
+      in += source_bytes(type, count);
+      out += tile_bytes(f, count);
+    }
+  }
+  return packed;
+}
+
+}  // namespace bitwin::testing

@@ -1,0 +1,20 @@
+// The packed layout of docs/formats.md written down plainly, one weight at a time: what the kernels' packing must equal.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/base/tensor_type.h"
+
+namespace bitwin::testing {
+
+struct Packed {
+  std::vector<uint8_t> bytes;  // whole blocks of 16 rows
+  bool has_minus_128 = false;
+};
+
+// Packs a whole matrix from the rows of a GGUF file, whose scales must be finite.
+Packed pack_plainly(TensorType type, int64_t rows, int64_t cols, std::span<const uint8_t> source);
+
+}  // namespace bitwin::testing
