@@ -13,6 +13,7 @@ struct ModelOptions {
   int threads = 0;     // 0: chosen by the engine
   std::string kernel;  // empty: BITWIN_KERNEL, else the best
   bool quiet = false;  // no progress bar
+  bool pack_cache = false;  // use and write packed copies (pack_cache.h)
 };
 
 enum class Want { vocabulary, weights };

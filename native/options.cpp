@@ -83,6 +83,8 @@ CLI::Option* add_model_options(CLI::App& app, ModelOptions& options, bool comput
                    "Instruction set to compute with, one of 'bitwin info --kernels' (default: the environment variable "
                    "BITWIN_KERNEL, else the best); the answer is the same with each")
         ->type_name("NAME");
+    app.add_flag("--pack-cache", options.pack_cache,
+                 "Keep a packed copy of the weights in the cache folder, and load it next time instead of packing");
   }
   return model;
 }

@@ -138,6 +138,32 @@ std::FILE* open_file(const std::string& path) {
   return file;
 }
 
+std::FILE* create_file(const std::string& path) {
+  std::FILE* file = _wfopen(to_utf16(path).c_str(), L"wbx");
+  if (file) std::setvbuf(file, nullptr, _IONBF, 0);
+  return file;
+}
+
+bool read_at(std::FILE* file, uint64_t offset, uint8_t* data, size_t size) {
+  HANDLE handle = reinterpret_cast<HANDLE>(_get_osfhandle(_fileno(file)));
+  while (size > 0) {
+    OVERLAPPED place{};
+    place.Offset = static_cast<DWORD>(offset);
+    place.OffsetHigh = static_cast<DWORD>(offset >> 32);
+    DWORD count = 0;
+    if (!ReadFile(handle, data, static_cast<DWORD>(size < (1u << 30) ? size : (1u << 30)), &count, &place)) return false;
+    if (count == 0) return false;
+    data += count;
+    offset += count;
+    size -= count;
+  }
+  return true;
+}
+
+bool flush_to_disk(std::FILE* file) { return std::fflush(file) == 0 && _commit(_fileno(file)) == 0; }
+
+std::string user_cache_folder() { return environment_variable("LOCALAPPDATA"); }
+
 void catch_interrupts(bool (*handler)()) {
   interrupt_handler = handler;
   SetConsoleCtrlHandler(on_console_event, TRUE);
@@ -245,6 +271,34 @@ std::FILE* open_file(const std::string& path) {
   std::FILE* file = std::fopen(path.c_str(), "rb");
   if (file) std::setvbuf(file, nullptr, _IONBF, 0);
   return file;
+}
+
+std::FILE* create_file(const std::string& path) {
+  std::FILE* file = std::fopen(path.c_str(), "wbx");
+  if (file) std::setvbuf(file, nullptr, _IONBF, 0);
+  return file;
+}
+
+bool read_at(std::FILE* file, uint64_t offset, uint8_t* data, size_t size) {
+  while (size > 0) {
+    const ssize_t count = pread(fileno(file), data, size, static_cast<off_t>(offset));
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+    data += count;
+    offset += static_cast<uint64_t>(count);
+    size -= static_cast<size_t>(count);
+  }
+  return true;
+}
+
+bool flush_to_disk(std::FILE* file) { return std::fflush(file) == 0 && fsync(fileno(file)) == 0; }
+
+std::string user_cache_folder() {
+  // The specification has programs ignore a relative XDG_CACHE_HOME.
+  const std::string folder = environment_variable("XDG_CACHE_HOME");
+  if (folder.starts_with('/')) return folder;
+  const std::string home = environment_variable("HOME");
+  return home.empty() ? "" : home + "/.cache";
 }
 
 void catch_interrupts(bool (*handler)()) {

@@ -2,6 +2,7 @@
 // system.cpp is the only file in native/ with platform conditionals. All strings are UTF-8.
 #pragma once
 
+#include <cstdint>
 #include <cstdio>
 #include <string>
 #include <string_view>
@@ -46,6 +47,15 @@ long read_input(char* data, size_t size);
 
 // Opens a file for reading without buffering, or returns null (errno).
 std::FILE* open_file(const std::string& path);
+// Creates a file for writing without buffering; null when that fails, or there is one of that name (errno).
+std::FILE* create_file(const std::string& path);
+// Fills `data` from `offset` on, from any thread; false when the file ends before or cannot be read. The file's own
+// position is of no use afterwards.
+bool read_at(std::FILE* file, uint64_t offset, uint8_t* data, size_t size);
+// Has what was written stored by the device; false on an error (errno).
+bool flush_to_disk(std::FILE* file);
+// The folder for what a user's programs may lose (XDG_CACHE_HOME, else ~/.cache; LOCALAPPDATA); empty without one.
+std::string user_cache_folder();
 
 // From now on Ctrl-C calls `handler` instead of ending the process. When it returns false, read_terminal_line() in
 // progress, or else the next one, is interrupted. It runs in a signal handler or on another thread: it may only store
