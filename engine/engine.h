@@ -14,7 +14,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -25,6 +24,7 @@
 #include "engine/load/config.h"
 #include "engine/nn/profile.h"
 #include "engine/run/chat.h"
+#include "engine/run/copy_source.h"
 #include "engine/run/sampler.h"
 #include "engine/text/detokenizer.h"
 #include "engine/text/tokenizer.h"
@@ -82,18 +82,6 @@ class Model {
   std::shared_ptr<const Tokenizer> tokenizer_;
   std::unique_ptr<ModelState> state_;
 };
-
-// What a packed copy of a model's weights was made from; a copy counts only for exactly the same.
-struct CopySource {
-  uint64_t file_bytes = 0;   // of the GGUF file
-  int64_t modified = 0;      // its modification time, in any unit
-  uint64_t header_hash = 0;  // hash64 of its first Loader::header_bytes() bytes
-};
-// Reads bytes of a copy from `offset` on; false when they are not to be had. Called from several threads at once; must
-// not throw.
-using ReadCopy = std::function<bool(uint64_t offset, std::span<uint8_t> bytes)>;
-// Appends to a copy; false ends the writing.
-using WriteCopy = std::function<bool(std::span<const uint8_t> bytes)>;
 
 // Reads a model from bytes as they arrive; holds packed weights and a few rows of the file, never both copies.
 class Loader {

@@ -17,8 +17,8 @@ std::string base_name(const std::string& path) {
   return slash == std::string::npos ? path : path.substr(slash + 1);
 }
 
-// Feeds the file to a loader, as far as that needs it. With a cache its packed copy takes the place of the tensors where
-// there is one; null when that went wrong half-way.
+// Feeds the file to a loader, as far as that needs it. With a cache its packed copy takes the place of the tensors
+// where there is one; null when that went wrong half-way.
 std::unique_ptr<Loader> read_file(const ModelOptions& options, LoadOptions load, PackCache* cache, bool* restored) {
   InputFile file(options.path);
   load.file_size = file.size();

@@ -10,9 +10,9 @@ namespace bitwin::native {
 
 struct ModelOptions {
   std::string path;
-  int threads = 0;     // 0: chosen by the engine
-  std::string kernel;  // empty: BITWIN_KERNEL, else the best
-  bool quiet = false;  // no progress bar
+  int threads = 0;          // 0: chosen by the engine
+  std::string kernel;       // empty: BITWIN_KERNEL, else the best
+  bool quiet = false;       // no progress bar
   bool pack_cache = false;  // use and write packed copies (pack_cache.h)
 };
 

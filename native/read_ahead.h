@@ -24,8 +24,8 @@ class ReadAhead {
   // The next bytes, valid until the next call; none at the end of the file. Failure when reading fails.
   std::span<const uint8_t> next();
 
-  // The caller will need the file's first `bytes` bytes: from now on they are read ahead, and none behind them are. Only
-  // where the file's size is known: a pipe buffers by itself, and waiting for one must not hold up an error.
+  // The caller will need the file's first `bytes` bytes: from now on they are read ahead, and none behind them are.
+  // Only where the file's size is known: a pipe buffers by itself, and waiting for one must not hold up an error.
   void expect(uint64_t bytes);
 
  private:

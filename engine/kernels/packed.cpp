@@ -83,12 +83,8 @@ Status PackedMatrix::pack_rows(const KernelTable& kernel, ThreadPool* pool, int6
                  static_cast<long long>(first_row), static_cast<long long>(first_row + rows),
                  static_cast<long long>(view_.rows), static_cast<long long>(row_bytes));
   const int64_t blocks = (rows + kBlockRows - 1) / kBlockRows;
-  const PackArgs args = {view_.type,
-                         view_.cols,
-                         rows,
-                         bytes.data(),
-                         row_bytes,
-                         memory_ + first_row / kBlockRows * view_.block_bytes,
+  const PackArgs args = {view_.type,       view_.cols, rows,
+                         bytes.data(),     row_bytes,  memory_ + first_row / kBlockRows * view_.block_bytes,
                          view_.block_bytes};
   std::atomic<int64_t> bad_row = INT64_MAX;
   std::atomic<bool> minus_128 = false;
@@ -115,8 +111,7 @@ void PackedMatrix::dequantize_row(int64_t row, float* out) const {
   const uint8_t* p = view_.data + row / kBlockRows * view_.block_bytes;
   const int64_t lane = row % kBlockRows;
   if (f.bits == 0) {
-    for (int64_t k = 0; k < view_.cols; ++k)
-      out[k] = float_at(view_.type, p + (k * kBlockRows + lane) * f.element);
+    for (int64_t k = 0; k < view_.cols; ++k) out[k] = float_at(view_.type, p + (k * kBlockRows + lane) * f.element);
     return;
   }
   const int64_t groups = view_.cols / kGroupColumns;

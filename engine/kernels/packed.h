@@ -33,9 +33,9 @@ class PackedMatrix {
   uint8_t* data() { return memory_; }
   void set_has_minus_128(bool value) { view_.has_minus_128 = value; }
 
-  // Packs rows [first_row, first_row + rows) from the file's bytes; first_row is a multiple of 16, and so is rows except
-  // at the matrix's end. The blocks are shared among the threads of `pool` (null: this one does it all).
-  // format error when a scale is not finite.
+  // Packs rows [first_row, first_row + rows) from the file's bytes; first_row is a multiple of 16, and so is rows
+  // except at the matrix's end. The blocks are shared among the threads of `pool` (null: this one does it all). format
+  // error when a scale is not finite.
   Status pack_rows(const KernelTable& kernel, ThreadPool* pool, int64_t first_row, int64_t rows,
                    std::span<const uint8_t> bytes, const char* name);
 

@@ -23,8 +23,8 @@ void visit(W& weights, OnMatrix&& matrix, OnVector&& vector) {
   vector(weights.rope_factors);
   for (auto& layer : weights.layers) {
     for (auto* m : {&layer.q, &layer.k, &layer.v, &layer.output, &layer.gate, &layer.up, &layer.down}) matrix(*m);
-    for (auto* v : {&layer.attention_norm, &layer.q_bias, &layer.k_bias, &layer.v_bias, &layer.output_bias,
-                    &layer.ffn_norm})
+    for (auto* v :
+         {&layer.attention_norm, &layer.q_bias, &layer.k_bias, &layer.v_bias, &layer.output_bias, &layer.ffn_norm})
       vector(*v);
   }
 }

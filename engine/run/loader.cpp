@@ -193,7 +193,7 @@ struct Loader::State final : GgufSink {
   std::shared_ptr<const Tokenizer> tokenizer;
   WeightsBuilder builder;
   GgufReader reader;
-  Status status;  // the first failure
+  Status status;          // the first failure
   bool restored = false;  // the weights have come from a packed copy
 };
 

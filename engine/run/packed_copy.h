@@ -5,8 +5,8 @@
 
 #include "engine/base/status.h"
 #include "engine/base/thread_pool.h"
-#include "engine/engine.h"
 #include "engine/nn/weights.h"
+#include "engine/run/copy_source.h"
 
 namespace bitwin {
 

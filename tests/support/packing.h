@@ -1,4 +1,5 @@
-// The packed layout of docs/formats.md written down plainly, one weight at a time: what the kernels' packing must equal.
+// The packed layout of docs/formats.md written down plainly, one weight at a time: what the kernels' packing must
+// equal.
 #pragma once
 
 #include <cstdint>
