@@ -19,8 +19,17 @@ export function findChromium() {
   return candidates.find((file) => file && existsSync(file));
 }
 
-export async function launchChromium() {
+function settings() {
   const executablePath = findChromium();
   if (executablePath === undefined) throw new Error('There is no Chromium: run tools/setup, or name one in BITWIN_CHROMIUM');
-  return webPackage('playwright-core').chromium.launch({ executablePath, args: kFlags });
+  return { executablePath, args: kFlags };
+}
+
+export async function launchChromium() {
+  return webPackage('playwright-core').chromium.launch(settings());
+}
+
+/** A browser that keeps what pages store in a folder, as its one context. */
+export async function openProfile(folder) {
+  return webPackage('playwright-core').chromium.launchPersistentContext(folder, settings());
 }

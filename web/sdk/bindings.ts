@@ -3,7 +3,7 @@
 
 import { BitwinError, engineCode } from './errors.js';
 import { Heap, type HeapModule } from './heap.js';
-import type { FinishReason, ModelInfo, Parity } from './types.js';
+import type { FinishReason, Limits, ModelInfo, Parity } from './types.js';
 
 /** The exports of a module, as Emscripten names them. Addresses are numbers; 0 stands for null. */
 export interface EngineModule extends HeapModule {
@@ -35,6 +35,7 @@ export interface EngineModule extends HeapModule {
   _bitwin_session_stop(session: number): void;
   _bitwin_session_reset(session: number): void;
   _bitwin_session_length(session: number): number;
+  _bitwin_limits(model: number, bytes: number): number;
   _bitwin_parity(model: number, ids: number, count: number, steps: number, chunk: number): number;
 }
 
@@ -210,17 +211,28 @@ export class EngineModel {
     const { heap, module } = this.engine_;
     return this.engine_.with([ids.length * 4], (address) => {
       ids.forEach((id, i) => heap.view.setInt32(address + 4 * i, id, true));
-      const json = this.engine_.handle(module._bitwin_parity(this.handle_, address, ids.length, steps, chunk));
-      try {
-        return JSON.parse(heap.textToZero(json)) as Parity;
-      } finally {
-        heap.free(json);
-      }
+      return this.takeJson(module._bitwin_parity(this.handle_, address, ids.length, steps, chunk)) as Parity;
     });
+  }
+
+  /** Measures what the host can do at best; `bytes` 0: over 1 GiB of memory. */
+  limits(bytes: number): Limits {
+    return this.takeJson(this.engine_.module._bitwin_limits(this.handle_, bytes)) as Limits;
   }
 
   free(): void {
     this.engine_.module._bitwin_model_free(this.handle_);
+  }
+
+  /** Parses and frees text that a call gave. */
+  private takeJson(address: number): unknown {
+    const { heap } = this.engine_;
+    const json = this.engine_.handle(address);
+    try {
+      return JSON.parse(heap.textToZero(json));
+    } finally {
+      heap.free(json);
+    }
   }
 }
 
@@ -248,6 +260,16 @@ export class EngineSession {
       const code = module._bitwin_session_chat(
         this.handle_, system === null ? 0 : systemAddress, userAddress, options);
       this.engine_.check(code);
+    });
+  }
+
+  /** Starts an answer to raw token ids. */
+  begin(ids: readonly number[], sampling: Sampling): void {
+    const { heap, module } = this.engine_;
+    this.engine_.with([kGenerateOptionsBytes, ids.length * 4], (options, address) => {
+      this.writeSampling(options, sampling);
+      ids.forEach((id, i) => heap.view.setInt32(address + 4 * i, id, true));
+      this.engine_.check(module._bitwin_session_begin(this.handle_, address, ids.length, options));
     });
   }
 

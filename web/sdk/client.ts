@@ -5,7 +5,7 @@ import { Connection } from './connection.js';
 import { BitwinError } from './errors.js';
 import { type Build, type Features, chooseBuild, defaultThreads, detectFeatures, supports } from './features.js';
 import type { Source } from './source.js';
-import type { AnswerResult, ChatOptions, GenerateOptions, LoadOptions, ModelInfo, Parity } from './types.js';
+import type { AnswerResult, ChatOptions, GenerateOptions, Limits, LoadOptions, ModelInfo, Parity } from './types.js';
 
 /**
  * Loads a model from a File, a Blob or a URL, in a worker of its own. The bytes go straight into the engine; the file is
@@ -80,6 +80,16 @@ export class Model {
   /** The fingerprint of a greedy run; `chunk` 0 takes all of the prompt at once. */
   parity(ids: number[], steps: number, chunk: number): Promise<Parity> {
     return this.connection_.call('parity', { ids, steps, chunk }).result;
+  }
+
+  /** Exactly `tokens` greedy tokens after raw token ids, past the model's end token too: for measuring its speed. */
+  continueIds(ids: number[], tokens: number): Promise<AnswerResult> {
+    return this.connection_.call('continueIds', { ids, tokens }).result;
+  }
+
+  /** Measures what the host can do at best, reading `bytes` bytes of memory several times; 0: 1 GiB. */
+  limits(bytes = 0): Promise<Limits> {
+    return this.connection_.call('limits', { bytes }).result;
   }
 
   /** Gives all memory back. Calls that wait fail with the code `disposed`. */

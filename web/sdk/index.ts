@@ -11,6 +11,7 @@ export type {
   ChatOptions,
   FinishReason,
   GenerateOptions,
+  Limits,
   LoadOptions,
   LoadProgress,
   ModelInfo,

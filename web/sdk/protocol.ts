@@ -3,7 +3,7 @@
 import type { Build } from './features.js';
 import type { ErrorCode } from './errors.js';
 import type { Source } from './source.js';
-import type { AnswerEvent, AnswerResult, GenerateOptions, LoadProgress, ModelInfo, Parity } from './types.js';
+import type { AnswerEvent, AnswerResult, GenerateOptions, Limits, LoadProgress, ModelInfo, Parity } from './types.js';
 
 /** Every call: what it takes, what it gives back, and what it reports before that. */
 export interface Calls {
@@ -22,6 +22,11 @@ export interface Calls {
     result: Parity;
     event: never;
   };
+  limits: {
+    params: { bytes: number };
+    result: Limits;
+    event: never;
+  };
   newSession: {
     params: { maxContext: number };
     result: { session: number };
@@ -36,6 +41,11 @@ export interface Calls {
     params: { session: number };
     result: null;
     event: never;
+  };
+  continueIds: {
+    params: { ids: number[]; tokens: number };
+    result: AnswerResult;
+    event: AnswerEvent;
   };
   generate: {
     params: { session: number; system: string | null; user: string; options: GenerateOptions };

@@ -89,6 +89,17 @@ export interface AnswerResult {
   timings: Timings;
 }
 
+/** What the host can do at best with the model's build and threads, and what a token costs. */
+export interface Limits {
+  read_bytes_per_second: number;
+  /** Multiply-accumulates of bytes. */
+  macs_per_second: number;
+  /** Packed weights that a token after the prompt reads. */
+  weight_bytes_per_token: number;
+  /** Multiply-accumulates of the layers for a prompt token. */
+  macs_per_token: number;
+}
+
 /** A reproducible greedy run; equal fingerprints mean equal bits of all logits. */
 export interface Parity {
   kernel: string;

@@ -5,7 +5,7 @@ import { Engine, type EngineFactory, type EngineModel, type EngineSession, type 
 import { BitwinError, asBitwinError } from './errors.js';
 import type { Calls, FromWorker, Method, Request, ToWorker } from './protocol.js';
 import { openSource, release } from './source.js';
-import type { AnswerResult, GenerateOptions } from './types.js';
+import type { AnswerEvent, AnswerResult, GenerateOptions } from './types.js';
 
 interface WorkerScope {
   onmessage: ((message: MessageEvent<ToWorker>) => void) | null;
@@ -141,38 +141,61 @@ const handlers: Handlers = {
     return null;
   },
 
-  async generate({ session: sessionId, system, user, options }, report, id): Promise<AnswerResult> {
+  async generate({ session: sessionId, system, user, options }, report, id) {
     idle();
     const chat = session(sessionId);
     const start = performance.now();
     chat.chat(system, user, sampling(options));
-    answering = { id, session: chat };
-    let text = '';
-    let generated = 0;
-    let first = 0;
+    return finish(chat, start, report, id);
+  },
+
+  async continueIds({ ids, tokens }, report, id) {
+    idle();
+    const once = loaded().newSession(ids.length + tokens - 1, kChunk);
     try {
-      for (;;) {
-        const step = chat.step();
-        const now = performance.now();
-        if (step.token >= 0) {
-          generated += 1;
-          if (generated === 1) first = now;
-        }
-        text += step.text;
-        report({ promptDone: step.promptDone, promptTotal: step.promptTotal, text: step.text });
-        if (step.finish !== null) {
-          const timeToFirstToken = generated > 0 ? (first - start) / 1000 : 0;
-          const tokensPerSecond = generated > 1 ? ((generated - 1) * 1000) / Math.max(now - first, 1e-3) : 0;
-          const timings = { timeToFirstToken, tokensPerSecond, promptTokens: step.promptTotal, generatedTokens: generated };
-          return { text, finish: step.finish, timings };
-        }
-        await nextTurn();
-      }
+      const start = performance.now();
+      const greedy = { temperature: 0, topK: 0, topP: 1, minP: 0, seed: 0n, maxTokens: tokens, ignoreEnd: true };
+      once.begin(ids, greedy);
+      return await finish(once, start, report, id);
     } finally {
-      answering = null;
+      once.free();
     }
   },
+
+  async limits({ bytes }) {
+    idle();
+    return loaded().limits(bytes);
+  },
 };
+
+/** Steps until the answer that began at `start` is complete. */
+async function finish(steps: EngineSession, start: number, report: (event: AnswerEvent) => void, id: number): Promise<AnswerResult> {
+  answering = { id, session: steps };
+  let text = '';
+  let generated = 0;
+  let first = 0;
+  try {
+    for (;;) {
+      const step = steps.step();
+      const now = performance.now();
+      if (step.token >= 0) {
+        generated += 1;
+        if (generated === 1) first = now;
+      }
+      text += step.text;
+      report({ promptDone: step.promptDone, promptTotal: step.promptTotal, text: step.text });
+      if (step.finish !== null) {
+        const timeToFirstToken = generated > 0 ? (first - start) / 1000 : 0;
+        const tokensPerSecond = generated > 1 ? ((generated - 1) * 1000) / Math.max(now - first, 1e-3) : 0;
+        const timings = { timeToFirstToken, tokensPerSecond, promptTokens: step.promptTotal, generatedTokens: generated };
+        return { text, finish: step.finish, timings };
+      }
+      await nextTurn();
+    }
+  } finally {
+    answering = null;
+  }
+}
 
 async function answer(request: Request): Promise<void> {
   const { id, method, params } = request;

@@ -137,6 +137,40 @@ test('a stop between two steps ends the answer, and the session answers again', 
   model.free();
 });
 
+test('raw ids are continued with the greedy tokens of the native program', async () => {
+  const engine = await createEngine('simd128', 1);
+  const model = load(engine, 1, bytes, 1 << 20);
+  const session = model.newSession(0, 4);
+  session.begin(ids, { temperature: 0, topK: 0, topP: 1, minP: 0, seed: 0n, maxTokens: 6, ignoreEnd: true });
+  const tokens = [];
+  for (let finish = null; finish === null;) {
+    const step = session.step();
+    if (step.token >= 0) tokens.push(step.token);
+    finish = step.finish;
+  }
+  assert.deepEqual(tokens, native.ids);
+  assert.throws(() => session.begin([-1], { temperature: 0, topK: 0, topP: 1, minP: 0, seed: 0n, maxTokens: 6, ignoreEnd: true }),
+    error('invalid_argument', /-1/));
+  session.free();
+  model.free();
+});
+
+test('every build measures its limits, and a token costs the same in each as natively', async () => {
+  const args = ['bench', '-m', tiny, '-p', '1', '-n', '1', '--repeat', '1', '--limit-mib', '0', '--json'];
+  const cost = JSON.parse(execFileSync(inBuild('native/bitwin'), args, { encoding: 'utf8' }));
+  for (const { build, threads } of builds) {
+    if (skip(build)) continue;
+    const engine = await createEngine(build, threads);
+    const model = load(engine, threads, bytes, 1 << 20);
+    const limits = model.limits(4 << 20);
+    assert.deepEqual(Object.keys(limits), ['read_bytes_per_second', 'macs_per_second', 'weight_bytes_per_token', 'macs_per_token']);
+    assert.ok(limits.read_bytes_per_second > 1e6 && limits.macs_per_second > 1e6, JSON.stringify(limits));
+    assert.deepEqual([limits.weight_bytes_per_token, limits.macs_per_token], [cost.weight_bytes_per_token, cost.macs_per_token]);
+    assert.throws(() => model.limits(2 ** 32), error('invalid_argument', /4294967296 bytes/));
+    model.free();
+  }
+});
+
 test('memory that grows while a model loads leaves no stale view behind', async () => {
   const engine = await createEngine('simd128-mt', 2);
   const models = [];
