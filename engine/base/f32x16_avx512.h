@@ -34,6 +34,7 @@ using I32p = __m512i;
 [[maybe_unused]] inline F32p f32_load_half(const uint16_t* p) {
   return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
 }
+[[maybe_unused]] inline F32p f32_load_finite_half(const uint16_t* p) { return f32_load_half(p); }
 [[maybe_unused]] inline void f32_store_half(uint16_t* p, F32p a) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
 }
@@ -51,6 +52,10 @@ using I32p = __m512i;
 [[maybe_unused]] inline I32p i32_splat(int32_t x) { return _mm512_set1_epi32(x); }
 [[maybe_unused]] inline I32p i32_load(const void* p) { return _mm512_loadu_si512(p); }
 [[maybe_unused]] inline I32p i32_add(I32p a, I32p b) { return _mm512_add_epi32(a, b); }
+template <int n>
+[[maybe_unused]] inline I32p i32_shift_left(I32p a) {
+  return _mm512_slli_epi32(a, n);
+}
 [[maybe_unused]] inline void i32_store(int32_t* p, I32p a) { _mm512_storeu_si512(p, a); }
 [[maybe_unused]] inline I32p i32_magnitude(F32p a) {
   return _mm512_and_si512(_mm512_castps_si512(a), _mm512_set1_epi32(0x7fffffff));

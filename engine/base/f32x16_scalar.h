@@ -79,6 +79,8 @@ inline uint16_t float_to_half(float x) {
   BITWIN_EACH_(bits_float(float_bits(a.v[i]) + (float_bits(shifted.v[i]) << 23)));
 }
 [[maybe_unused]] inline F32p f32_load_half(const uint16_t* p) { BITWIN_EACH_(half_to_float(p[i])); }
+// The same for values known to be finite, which is faster where FP16 is converted in integer code.
+[[maybe_unused]] inline F32p f32_load_finite_half(const uint16_t* p) { return f32_load_half(p); }
 [[maybe_unused]] inline void f32_store_half(uint16_t* p, const F32p& a) {
   for (int i = 0; i < kPartWidth; ++i) p[i] = float_to_half(a.v[i]);
 }
@@ -105,6 +107,12 @@ inline uint16_t float_to_half(float x) {
   I32p r;
   for (int i = 0; i < kPartWidth; ++i)
     r.v[i] = static_cast<int32_t>(static_cast<uint32_t>(a.v[i]) + static_cast<uint32_t>(b.v[i]));
+  return r;
+}
+template <int n>
+[[maybe_unused]] inline I32p i32_shift_left(const I32p& a) {
+  I32p r;
+  for (int i = 0; i < kPartWidth; ++i) r.v[i] = static_cast<int32_t>(static_cast<uint32_t>(a.v[i]) << n);
   return r;
 }
 [[maybe_unused]] inline void i32_store(int32_t* p, const I32p& a) {

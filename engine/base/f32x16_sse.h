@@ -39,6 +39,15 @@ using I32p = __m128i;
   value = _mm_blendv_epi8(value, special, is_special);
   return _mm_castsi128_ps(_mm_or_si128(value, sign));
 }
+[[maybe_unused]] inline F32p f32_load_finite_half(const uint16_t* p) {
+  const __m128i h = _mm_cvtepu16_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
+  const __m128i exponent = _mm_and_si128(h, _mm_set1_epi32(0x7c00));
+  const __m128i none = _mm_cmpeq_epi32(exponent, _mm_setzero_si128());
+  if (__builtin_expect(_mm_movemask_epi8(none) != 0, 0)) return f32_load_half(p);  // zero or denormal
+  const __m128i shifted = _mm_srai_epi32(_mm_slli_epi32(h, 16), 3);                // the sign, three copies of it, the rest
+  const __m128i bits = _mm_and_si128(shifted, _mm_set1_epi32(static_cast<int>(0x8fffe000)));
+  return _mm_castsi128_ps(_mm_add_epi32(bits, _mm_set1_epi32(112 << 23)));
+}
 [[maybe_unused]] inline void f32_store_half(uint16_t* p, F32p a) {
   const __m128i bits = _mm_castps_si128(a);
   const __m128i sign = _mm_and_si128(_mm_srli_epi32(bits, 16), _mm_set1_epi32(0x8000));
@@ -76,6 +85,10 @@ using I32p = __m128i;
 [[maybe_unused]] inline I32p i32_splat(int32_t x) { return _mm_set1_epi32(x); }
 [[maybe_unused]] inline I32p i32_load(const void* p) { return _mm_loadu_si128(static_cast<const __m128i*>(p)); }
 [[maybe_unused]] inline I32p i32_add(I32p a, I32p b) { return _mm_add_epi32(a, b); }
+template <int n>
+[[maybe_unused]] inline I32p i32_shift_left(I32p a) {
+  return _mm_slli_epi32(a, n);
+}
 [[maybe_unused]] inline void i32_store(int32_t* p, I32p a) { _mm_storeu_si128(reinterpret_cast<__m128i*>(p), a); }
 [[maybe_unused]] inline I32p i32_magnitude(F32p a) {
   return _mm_and_si128(_mm_castps_si128(a), _mm_set1_epi32(0x7fffffff));

@@ -37,6 +37,14 @@ using I32p = v128_t;
   value = wasm_v128_bitselect(special, value, wasm_i32x4_ge(magnitude, wasm_i32x4_splat(0x7c00 << 13)));
   return wasm_v128_or(value, sign);
 }
+[[maybe_unused]] inline F32p f32_load_finite_half(const uint16_t* p) {
+  const v128_t h = wasm_u32x4_load16x4(p);
+  const v128_t exponent = wasm_v128_and(h, wasm_i32x4_splat(0x7c00));
+  if (__builtin_expect(!wasm_i32x4_all_true(exponent), 0)) return f32_load_half(p);  // zero or denormal
+  const v128_t shifted = wasm_i32x4_shr(wasm_i32x4_shl(h, 16), 3);                   // the sign, three copies of it, the rest
+  return wasm_i32x4_add(wasm_v128_and(shifted, wasm_i32x4_splat(static_cast<int>(0x8fffe000))),
+                        wasm_i32x4_splat(112 << 23));
+}
 [[maybe_unused]] inline void f32_store_half(uint16_t* p, F32p a) {
   const v128_t sign = wasm_v128_and(wasm_u32x4_shr(a, 16), wasm_i32x4_splat(0x8000));
   const v128_t magnitude = wasm_v128_and(a, wasm_i32x4_splat(0x7fffffff));
@@ -55,7 +63,9 @@ using I32p = v128_t;
 }
 [[maybe_unused]] inline F32p f32_load_bf16(const uint16_t* p) { return wasm_i32x4_shl(wasm_u32x4_load16x4(p), 16); }
 [[maybe_unused]] inline F32p f32_load_u8(const uint8_t* p) {
-  return wasm_f32x4_convert_i32x4(wasm_u32x4_extend_low_u16x8(wasm_u16x8_extend_low_u8x16(wasm_v128_load32_zero(p))));
+  // Put below the exponent of 2^23: a conversion would become the unsigned one, nine instructions on x86.
+  const v128_t wide = wasm_u32x4_extend_low_u16x8(wasm_u16x8_extend_low_u8x16(wasm_v128_load32_zero(p)));
+  return wasm_f32x4_sub(wasm_v128_or(wide, wasm_i32x4_splat(0x4b000000)), wasm_f32x4_splat(8388608.0f));
 }
 [[maybe_unused]] inline F32p f32_load_i8(const int8_t* p) {
   return wasm_f32x4_convert_i32x4(wasm_i32x4_extend_low_i16x8(wasm_i16x8_extend_low_i8x16(wasm_v128_load32_zero(p))));
@@ -64,6 +74,10 @@ using I32p = v128_t;
 [[maybe_unused]] inline I32p i32_splat(int32_t x) { return wasm_i32x4_splat(x); }
 [[maybe_unused]] inline I32p i32_load(const void* p) { return wasm_v128_load(p); }
 [[maybe_unused]] inline I32p i32_add(I32p a, I32p b) { return wasm_i32x4_add(a, b); }
+template <int n>
+[[maybe_unused]] inline I32p i32_shift_left(I32p a) {
+  return wasm_i32x4_shl(a, n);
+}
 [[maybe_unused]] inline void i32_store(int32_t* p, I32p a) { wasm_v128_store(p, a); }
 [[maybe_unused]] inline I32p i32_magnitude(F32p a) { return wasm_v128_and(a, wasm_i32x4_splat(0x7fffffff)); }
 [[maybe_unused]] inline I32p i32_max(I32p a, I32p b) { return wasm_i32x4_max(a, b); }

@@ -13,7 +13,7 @@ namespace {
 struct Isa {
   static constexpr int kTokens = 1;
   static constexpr int kSignedOffset = 0;
-  static constexpr bool kSignTrick = false;
+  static constexpr bool kSplitBytes = false;
   static constexpr int kPrefetchBytes = 1024;
   struct Bytes {
     uint8_t v[4 * kPartWidth];
@@ -56,18 +56,11 @@ struct Isa {
     return r;
   }
   using Sums = I32p;
+  using Weights = Bytes;
+  static Weights widen(const Bytes& a) { return a; }
   static Sums begin_dot(const I32p& acc, const Bytes& w, const Quad& x) { return dot(acc, w, x); }
   static I32p end_dot(const I32p&, const Sums& sums) { return sums; }
-  static Sums dot(const Sums& acc, const Bytes& w, const Quad& x) {
-    I32p r;
-    for (int i = 0; i < kPartWidth; ++i)
-      r.v[i] =
-          acc.v[i] + w.v[4 * i] * x.v[0] + w.v[4 * i + 1] * x.v[1] + w.v[4 * i + 2] * x.v[2] + w.v[4 * i + 3] * x.v[3];
-    return r;
-  }
-  static Bytes prepare_signed(const Bytes& a) { return a; }
-  template <bool kExact>
-  static I32p dot_signed(const I32p& acc, const Bytes& w, const Quad& x) {
+  static Sums dot(const Sums& acc, const Weights& w, const Quad& x) {
     I32p r;
     for (int i = 0; i < kPartWidth; ++i) {
       int32_t sum = acc.v[i];
@@ -76,6 +69,7 @@ struct Isa {
     }
     return r;
   }
+  static Bytes prepare_signed(const Bytes& a) { return a; }
 };
 
 #include "engine/kernels/matmul.inc"

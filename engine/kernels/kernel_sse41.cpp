@@ -1,5 +1,5 @@
 // SSE4.1 with SSSE3, for old machines and virtual ones: 4 rows a register. pmaddubsw multiplies unsigned by signed bytes
-// into pairs of int16, and signed weights take the sign of the activations, as in AVX2.
+// into pairs of int16, as in AVX2.
 #include <immintrin.h>
 
 #include "engine/base/f32x16.h"
@@ -12,9 +12,9 @@ namespace {
 #include "engine/kernels/common.inc"
 
 struct Isa {
-  static constexpr int kTokens = 4;
-  static constexpr int kSignedOffset = 0;
-  static constexpr bool kSignTrick = true;
+  static constexpr int kTokens = 32;
+  static constexpr bool kSplitBytes = true;
+  static constexpr int kSignedOffset = 128;
   static constexpr int kPrefetchBytes = 4096;
   using Bytes = __m128i;
   using Quad = __m128i;
@@ -45,26 +45,12 @@ struct Isa {
     }
   }
   static Bytes combine(Bytes a, Bytes b) { return _mm_or_si128(a, b); }
+  using Weights = Bytes;
+  static Weights widen(Bytes a) { return a; }
   static Sums begin_dot(I32p, Bytes w, Quad x) { return _mm_maddubs_epi16(w, x); }
   static Sums dot(Sums sums, Bytes w, Quad x) { return _mm_add_epi16(sums, _mm_maddubs_epi16(w, x)); }
   static I32p end_dot(I32p acc, Sums sums) { return _mm_add_epi32(acc, _mm_madd_epi16(sums, _mm_set1_epi16(1))); }
-  static I32p dot_unsigned(I32p acc, Bytes w, Quad x) { return end_dot(acc, begin_dot(acc, w, x)); }
-  static Bytes prepare_signed(Bytes a) { return a; }
-  template <bool kExact>
-  static I32p dot_signed(I32p acc, Bytes w, Quad x) {
-    if constexpr (kExact) {
-      // Rows 0-1 lie in the low half, 2-3 in the high one: sign-extend each by interleaving, multiply in int16 and add
-      // the pairs of pairs.
-      const __m128i w_sign = _mm_cmpgt_epi8(_mm_setzero_si128(), w);
-      const __m128i x_sign = _mm_cmpgt_epi8(_mm_setzero_si128(), x);
-      const __m128i low = _mm_madd_epi16(_mm_unpacklo_epi8(w, w_sign), _mm_unpacklo_epi8(x, x_sign));
-      const __m128i high = _mm_madd_epi16(_mm_unpackhi_epi8(w, w_sign), _mm_unpackhi_epi8(x, x_sign));
-      return _mm_add_epi32(acc, _mm_hadd_epi32(low, high));
-    } else {
-      const __m128i pairs = _mm_maddubs_epi16(_mm_abs_epi8(x), _mm_sign_epi8(w, x));
-      return _mm_add_epi32(acc, _mm_madd_epi16(pairs, _mm_set1_epi16(1)));
-    }
-  }
+  static Bytes flip_sign(Bytes a) { return _mm_xor_si128(a, _mm_set1_epi8(-128)); }
 };
 
 #include "engine/kernels/matmul.inc"

@@ -13,23 +13,30 @@ namespace {
 
 struct Isa : WasmBytes {
   static constexpr int kTokens = 32;
-  static constexpr bool kSignTrick = false;
+  static constexpr bool kSplitBytes = false;
+  static constexpr int kSignedOffset = 0;
+  // Rows 0 and 1, rows 2 and 3 in int16; and the sums of column pairs of each.
+  struct Weights {
+    v128_t low, high;
+  };
+  struct Sums {
+    v128_t low, high;
+  };
 
-  // Pairs of (low, high) dots of two columns each, brought together row by row.
-  static I32p sum_pairs(I32p acc, v128_t low, v128_t high) {
-    return wasm_i32x4_add(
-        acc, wasm_i32x4_add(wasm_i32x4_shuffle(low, high, 0, 2, 4, 6), wasm_i32x4_shuffle(low, high, 1, 3, 5, 7)));
-  }
-  using Sums = I32p;
-  static Sums begin_dot(I32p acc, Bytes w, Quad x) { return dot_signed<true>(acc, w, x); }
-  static Sums dot(Sums acc, Bytes w, Quad x) { return dot_signed<true>(acc, w, x); }
-  static I32p end_dot(I32p, Sums sums) { return sums; }
-  template <bool kExact>
-  static I32p dot_signed(I32p acc, Bytes w, Quad x) {
+  static Weights widen(Bytes a) { return {wasm_i16x8_extend_low_i8x16(a), wasm_i16x8_extend_high_i8x16(a)}; }
+  static Sums begin_dot(I32p, Weights w, Quad x) {
     const v128_t wide = wasm_i16x8_extend_low_i8x16(x);
-    return sum_pairs(acc, wasm_i32x4_dot_i16x8(wasm_i16x8_extend_low_i8x16(w), wide),
-                     wasm_i32x4_dot_i16x8(wasm_i16x8_extend_high_i8x16(w), wide));
+    return {wasm_i32x4_dot_i16x8(w.low, wide), wasm_i32x4_dot_i16x8(w.high, wide)};
   }
+  static Sums dot(Sums sums, Weights w, Quad x) {
+    const Sums more = begin_dot(sums.low, w, x);
+    return {wasm_i32x4_add(sums.low, more.low), wasm_i32x4_add(sums.high, more.high)};
+  }
+  static I32p end_dot(I32p acc, Sums sums) {
+    return wasm_i32x4_add(acc, wasm_i32x4_add(wasm_i32x4_shuffle(sums.low, sums.high, 0, 2, 4, 6),
+                                              wasm_i32x4_shuffle(sums.low, sums.high, 1, 3, 5, 7)));
+  }
+  static Bytes prepare_signed(Bytes a) { return a; }
 };
 
 #include "engine/kernels/matmul.inc"
