@@ -25,11 +25,12 @@ else()
   target_link_libraries(bitwin_utf8proc INTERFACE PkgConfig::UTF8PROC)
 endif()
 
-# Catch2, version 2 or 3, for the tests; in wasm the single header of version 2.
+# Catch2, version 2 or 3, for the tests; in cross builds the single header of version 2, which needs no library.
 if(BITWIN_TESTS)
   add_library(bitwin_catch2 INTERFACE)
-  if(EMSCRIPTEN)
+  if(CMAKE_CROSSCOMPILING)
     target_include_directories(bitwin_catch2 SYSTEM INTERFACE ${FETCHCONTENT_SOURCE_DIR_CATCH2}/single_include)
+    target_compile_definitions(bitwin_catch2 INTERFACE BITWIN_CATCH2_SINGLE_HEADER)
   else()
     find_package(Catch2 REQUIRED)
     target_link_libraries(bitwin_catch2 INTERFACE Catch2::Catch2)

@@ -57,6 +57,16 @@ def asan(run):
         run.suite(f"{target.name}: seeds", target, seeds, counts="exit status")
 
 
+@TEST.stage("arm64", 420, ["build"])
+def arm64(run):
+    """64-bit Arm under qemu: the kernels, the forward pass and all above it, with each kernel"""
+    run.build("arm64", "unit_tests", "bitwin")
+    emulated = ("qemu-aarch64", "-cpu", "max")
+    run.suite("unit tests", *emulated, BUILD / "arm64/tests/unit_tests")
+    for kernel in run.output(*emulated, BUILD / "arm64/bitwin", "info", "--kernels").split()[1:]:
+        run.suite(kernel, *emulated, BUILD / "arm64/tests/unit_tests", "-#", ABOVE_KERNELS, env={"BITWIN_KERNEL": kernel})
+
+
 @TEST.stage("wasm", 900)
 def wasm(run):
     """the WebAssembly modules, the unit tests as modules, the page"""
@@ -65,7 +75,7 @@ def wasm(run):
     run.need("npm", "--prefix", "web", "run", "build")
 
 
-@TEST.stage("structure", 60, ["build", "wasm"])
+@TEST.stage("structure", 60, ["build", "arm64", "wasm"])
 def structure(run):
     """include rule, kernel objects and other rules on the sources"""
     run.suite("structure", sys.executable, "-m", "unittest", "-v", cwd=ROOT / "tests/structure", env={"BITWIN_REQUIRE_OBJECTS": "1"})

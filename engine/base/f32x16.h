@@ -17,6 +17,8 @@
 #include "engine/base/f32x16_avx2.h"
 #elif defined(__SSE4_1__)
 #include "engine/base/f32x16_sse.h"
+#elif defined(__ARM_NEON) && defined(__aarch64__)
+#include "engine/base/f32x16_neon.h"
 #elif defined(__wasm_simd128__)
 #include "engine/base/f32x16_wasm.h"
 #else

@@ -8,6 +8,7 @@ from pathlib import Path
 LLVM = Path("/usr/lib/llvm-19/bin")
 # Compilers write calls of the first three for plain loops; __builtin_cpu_supports reads the last two.
 RUNTIME = {"memcpy", "memmove", "memset", "_GLOBAL_OFFSET_TABLE_", "__stack_chk_fail", "__cpu_model", "__cpu_features2"}
+RUNTIME |= {f"bitwin::system::{name}()" for name in ("cpu_has_avx_vnni", "request_amx_int8", "cpu_has_dotprod", "cpu_has_i8mm")}
 WASM_RUNTIME = RUNTIME | {"__stack_pointer", "__linear_memory", "__indirect_function_table", "__memory_base"}
 FUSED = re.compile(r"\b(vfn?m(?:add|sub)\w*|fn?madd|fn?msub|fml[as]\w*|bfml\w*|[\w.]*relaxed_n?madd)\b")
 
@@ -20,11 +21,15 @@ def run(*command):
     return subprocess.run([str(c) for c in command], check=True, capture_output=True, text=True).stdout
 
 
+def is_arm(path):
+    return path.read_bytes()[18:20] == b"\xb7\0"  # the machine of an ELF file
+
+
 def tool(path, name):
     """nm or objdump for this object, or None when it is not installed."""
     if is_wasm(path):
         return LLVM / f"llvm-{name}" if (LLVM / f"llvm-{name}").exists() else shutil.which(f"llvm-{name}")
-    return shutil.which(name)
+    return shutil.which(f"aarch64-linux-gnu-{name}" if is_arm(path) else name)
 
 
 def symbols(path):

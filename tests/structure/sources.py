@@ -27,6 +27,7 @@ INTRINSICS = {"immintrin.h", "arm_neon.h", "wasm_simd128.h"}
 KERNEL_HEADERS = {
     "engine/kernels/kernel.h",
     "engine/kernels/layout.h",
+    "engine/base/cpu.h",
     "engine/base/f32x16.h",
     "engine/base/tensor_type.h",
 }

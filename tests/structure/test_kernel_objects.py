@@ -1,5 +1,5 @@
-"""The rules of objects.py hold for the kernel objects of the builds in build/native and build/wasm (or in the folders
-BITWIN_NATIVE_BUILD and BITWIN_WASM_BUILD); and each rule finds a violation where there is one."""
+"""The rules of objects.py hold for the kernel objects of the builds in build/native, build/arm64 and build/wasm (or in
+the folders BITWIN_NATIVE_BUILD, BITWIN_ARM64_BUILD and BITWIN_WASM_BUILD); and each rule finds a violation where there is one."""
 
 import os
 import re
@@ -12,6 +12,8 @@ import objects
 
 ROOT = Path(__file__).resolve().parents[2]
 KERNELS = re.findall(r"set\(BITWIN_KERNEL_(\w+) kernel_", (ROOT / "engine/CMakeLists.txt").read_text())
+
+ARM = ["scalar", "neon_dotprod", "neon_i8mm"]
 
 
 def kernel_objects(folder):
@@ -34,7 +36,10 @@ class KernelObjects(unittest.TestCase):
 
     def test_native_kernels_export_only_their_table_and_never_fuse(self):
         arm = os.uname().machine == "aarch64"
-        self.check("BITWIN_NATIVE_BUILD", "build/native", ["scalar"] if arm else ["scalar", "sse41", "avx2", "avx512vnni"])
+        self.check("BITWIN_NATIVE_BUILD", "build/native", ARM if arm else ["scalar", "sse41", "avx2", "avxvnni", "avx512vnni", "amx"])
+
+    def test_arm_kernels_export_only_their_table_and_never_fuse(self):
+        self.check("BITWIN_ARM64_BUILD", "build/arm64", ARM)
 
     def test_wasm_kernels_export_only_their_table_and_never_fuse(self):
         self.check("BITWIN_WASM_BUILD", "build/wasm", ["wasm_scalar", "wasm_simd128", "wasm_relaxed"])

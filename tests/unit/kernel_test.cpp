@@ -1,193 +1,29 @@
-// Every kernel that runs here against plain definitions, by equality of bits.
+// Every kernel that runs here against plain definitions, by equality of bits: all but the products (matmul_test.cpp).
 #include "engine/kernels/kernel.h"
 
 #include <cmath>
-#include <cstring>
 #include <limits>
 
-#include "engine/kernels/layout.h"
-#include "engine/kernels/packed.h"
-#include "engine/kernels/registry.h"
+#include "tests/support/kernels.h"
+#include "tests/support/patterns.h"
 #include "tests/support/random.h"
 #include "tests/support/reference.h"
-#include "tests/support/tiny_model.h"
 #include "tests/unit/catch.h"
 
 namespace bitwin {
 namespace {
 
+using testing::activations;
+using testing::differing;
+using testing::kPatterns;
+using testing::Pattern;
 using testing::Quantized;
 using testing::Random;
 
-uint32_t bits(float x) {
-  uint32_t u;
-  std::memcpy(&u, &x, 4);
-  return u;
-}
-
-int64_t differing(const float* a, const float* b, size_t n) {
-  int64_t count = 0;
-  for (size_t i = 0; i < n; ++i) count += bits(a[i]) != bits(b[i]);
-  return count;
-}
-
 const KernelTable& scalar() { return *supported_kernels().back(); }
 
-// How activations are drawn; each is a way for a kernel to go wrong.
-enum class Pattern { normal, extremes, outliers, zeros, tiny };
-
-std::vector<float> activations(Pattern pattern, size_t n, uint64_t seed) {
-  Random random(seed);
-  std::vector<float> x(n);
-  for (size_t i = 0; i < n; ++i) {
-    switch (pattern) {
-      case Pattern::normal:
-        x[i] = static_cast<float>(random.normal());
-        break;
-      case Pattern::extremes:
-        x[i] = random.integer(0, 1) ? 3.0f : -3.0f;
-        break;  // quantises to 127 and -127
-      case Pattern::outliers:
-        x[i] = static_cast<float>(i % 50 == 7 ? 4000.0 * random.normal() : 0.01 * random.normal());
-        break;
-      case Pattern::zeros:
-        x[i] = random.integer(0, 3) ? 0.0f : -0.0f;
-        break;
-      case Pattern::tiny:
-        x[i] = std::ldexp(static_cast<float>(random.normal()), static_cast<int>(random.integer(-110, -90)));
-        break;
-    }
-  }
-  return x;
-}
-
-constexpr Pattern kPatterns[] = {Pattern::normal, Pattern::extremes, Pattern::outliers, Pattern::zeros, Pattern::tiny};
-
-struct Case {
-  TensorType type;
-  int64_t rows, cols, tokens;
-  bool bias, accumulate, lowest;
-  Pattern pattern;
-  int64_t misalign;  // elements that x, out and the quantised activations lie off their alignment
-};
-
-// Runs one product with every kernel and compares with the definition. Returns the number of wrong values.
-int64_t wrong_products(const Case& c, uint64_t seed) {
-  const TensorTypeInfo* info = tensor_type_info(c.type);
-  const int64_t row_bytes = c.cols / info->block * info->bytes;
-  const auto source = testing::random_rows(c.type, c.rows, c.cols, 0.05, seed, c.lowest);
-  auto matrix = PackedMatrix::allocate(c.type, c.rows, c.cols, "test");
-  REQUIRE(matrix.ok());
-  REQUIRE(matrix->pack_rows(scalar(), nullptr, 0, c.rows, source, "test").ok());
-  const bool quantized = packed_format(c.type).bits != 0;
-
-  const std::vector<float> x = activations(c.pattern, static_cast<size_t>(c.tokens * c.cols), seed + 1);
-  const std::vector<float> bias = activations(Pattern::normal, static_cast<size_t>(c.rows), seed + 2);
-  const std::vector<float> before = activations(Pattern::normal, static_cast<size_t>(c.tokens * c.rows), seed + 3);
-
-  std::vector<float> expected(static_cast<size_t>(c.tokens * c.rows));
-  const int64_t groups = (c.cols + 31) / 32;
-  const int64_t stride = c.tokens + 1;
-  std::vector<int8_t> q(static_cast<size_t>(groups * stride * 32 + c.misalign));
-  std::vector<float> scale(static_cast<size_t>(groups * stride + c.misalign));
-  std::vector<float> offset(scale.size());
-  std::vector<int32_t> sum(static_cast<size_t>(groups * stride * 2 + c.misalign));
-  for (int64_t t = 0; t < c.tokens; ++t) {
-    const float* row = x.data() + t * c.cols;
-    const Quantized a = testing::quantize(row, c.cols);
-    for (int64_t g = 0; g < groups; ++g) {
-      const int64_t at = g * stride + t;
-      std::memcpy(q.data() + c.misalign + at * 32, a.q.data() + g * 32, 32);
-      scale[static_cast<size_t>(c.misalign + at)] = a.scale[static_cast<size_t>(g)];
-      offset[static_cast<size_t>(c.misalign + at)] = a.offset[static_cast<size_t>(g)];
-      std::memcpy(sum.data() + c.misalign + at * 2, a.sum.data() + g * 2, 8);
-    }
-    for (int64_t r = 0; r < c.rows; ++r) {
-      const uint8_t* weights = source.data() + r * row_bytes;
-      float value = quantized ? testing::quantized_dot(c.type, weights, c.cols, a)
-                              : testing::float_dot(c.type, weights, c.cols, row);
-      if (c.bias) value = value + bias[static_cast<size_t>(r)];
-      const size_t at = static_cast<size_t>(t * c.rows + r);
-      expected[at] = c.accumulate ? before[at] + value : value;
-    }
-  }
-
-  int64_t wrong = 0;
-  for (const KernelTable* kernel : supported_kernels()) {
-    std::vector<float> x_copy(x.size() + static_cast<size_t>(c.misalign));
-    std::copy(x.begin(), x.end(), x_copy.begin() + c.misalign);
-    const int64_t out_stride = c.rows + 3;
-    std::vector<float> out(static_cast<size_t>(c.tokens * out_stride + c.misalign), -77.0f);
-    for (int64_t t = 0; t < c.tokens; ++t)
-      std::copy_n(before.begin() + t * c.rows, c.rows, out.begin() + c.misalign + t * out_stride);
-    MatmulArgs args{};
-    args.weights = matrix->view();
-    args.x = {q.data() + c.misalign, scale.data() + c.misalign, sum.data() + c.misalign, offset.data() + c.misalign,
-              stride};
-    args.x_float = x_copy.data() + c.misalign;
-    args.x_stride = c.cols;
-    args.tokens = c.tokens;
-    args.bias = c.bias ? bias.data() : nullptr;
-    args.out = out.data() + c.misalign;
-    args.out_stride = out_stride;
-    args.accumulate = c.accumulate;
-    const int64_t blocks = (c.rows + 15) / 16;
-    kernel->matmul(args, 0, blocks / 2);
-    kernel->matmul(args, blocks / 2, blocks);
-    int64_t here = 0;
-    for (int64_t t = 0; t < c.tokens; ++t) {
-      const float* row = out.data() + c.misalign + t * out_stride;
-      here += differing(row, expected.data() + t * c.rows, static_cast<size_t>(c.rows));
-      for (int64_t i = c.rows; i < out_stride; ++i) here += row[i] != -77.0f;  // nothing beyond the rows is touched
-    }
-    INFO(kernel->name);
-    CHECK(here == 0);
-    wrong += here;
-  }
-  return wrong;
-}
-
-TEST_CASE("every kernel's products equal the definition, for all types, odd sizes and batch sizes") {
-  uint64_t seed = 1;
-  for (const TensorType type : testing::all_tensor_types()) {
-    const int64_t block = tensor_type_info(type)->block;
-    std::vector<int64_t> columns = {1, 2, 3, 7, 8, 9, 17};  // blocks: 32 to 544 columns, 256 to 1792 for K types
-    if (block == 1) columns = {1, 2, 3, 15, 16, 17, 33, 100};
-    if (block == 256) columns = {1, 2, 3};
-    for (const int64_t count : columns) {
-      for (const int64_t rows : {1, 3, 15, 16, 17, 33}) {
-        for (const int64_t tokens : {1, 2, 3, 4, 5, 7, 8, 9, 13, 17, 33, 66}) {
-          ++seed;
-          const Case c{type,
-                       rows,
-                       count * block,
-                       tokens,
-                       seed % 2 == 0,
-                       seed % 3 == 0,
-                       seed % 2 == 1,
-                       kPatterns[seed % 5],
-                       static_cast<int64_t>(seed % 4)};
-          if (tokens > 9 && rows > 3) continue;
-          INFO(tensor_type_info(type)->name << " rows " << rows << " cols " << count * block << " tokens " << tokens);
-          REQUIRE(wrong_products(c, seed) == 0);
-        }
-      }
-    }
-  }
-}
-
-TEST_CASE("activations at the ends of the range meet weights at the ends of theirs") {
-  uint64_t seed = 1000;
-  for (const TensorType type : testing::all_tensor_types())
-    for (const Pattern pattern : kPatterns)
-      for (const int64_t tokens : {1, 4, 8}) {
-        INFO(tensor_type_info(type)->name << " pattern " << static_cast<int>(pattern) << " tokens " << tokens);
-        REQUIRE(wrong_products({type, 32, 512, tokens, false, false, true, pattern, 0}, ++seed) == 0);
-      }
-}
-
 TEST_CASE("every kernel quantises activations as defined") {
-  for (const KernelTable* kernel : supported_kernels()) {
+  for (const KernelTable* kernel : testing::kernels()) {
     INFO(kernel->name);
     for (int64_t n = 1; n <= 130; ++n) {
       for (const Pattern pattern : kPatterns) {
@@ -222,7 +58,7 @@ TEST_CASE("every kernel quantises activations as defined") {
 }
 
 TEST_CASE("rounding of activations is to nearest, ties to even") {
-  for (const KernelTable* kernel : supported_kernels()) {
+  for (const KernelTable* kernel : testing::kernels()) {
     INFO(kernel->name);
     std::vector<float> x(32);
     x[0] = 127.0f;  // the scale is exactly 1
@@ -242,7 +78,7 @@ TEST_CASE("rounding of activations is to nearest, ties to even") {
 TEST_CASE("a NaN or an infinity anywhere is noticed") {
   const float bad[] = {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::quiet_NaN(),
                        std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity()};
-  for (const KernelTable* kernel : supported_kernels()) {
+  for (const KernelTable* kernel : testing::kernels()) {
     INFO(kernel->name);
     for (const int64_t n : {1, 5, 16, 31, 32, 33, 70}) {
       std::vector<float> x(static_cast<size_t>(n), std::numeric_limits<float>::max());
@@ -263,7 +99,7 @@ TEST_CASE("a NaN or an infinity anywhere is noticed") {
 }
 
 TEST_CASE("RMSNorm is 16 lanes, a tree, one square root and one division") {
-  for (const KernelTable* kernel : supported_kernels()) {
+  for (const KernelTable* kernel : testing::kernels()) {
     INFO(kernel->name);
     for (const int64_t n : {1, 2, 15, 16, 17, 31, 32, 33, 100, 576}) {
       const auto x = activations(Pattern::normal, static_cast<size_t>(n), 11);
@@ -284,7 +120,7 @@ TEST_CASE("RMSNorm is 16 lanes, a tree, one square root and one division") {
 }
 
 TEST_CASE("RoPE rotates pairs of either arrangement") {
-  for (const KernelTable* kernel : supported_kernels()) {
+  for (const KernelTable* kernel : testing::kernels()) {
     INFO(kernel->name);
     for (const int64_t dim : {2, 30, 32, 34, 64, 96}) {
       for (const bool adjacent : {false, true}) {
@@ -328,7 +164,7 @@ TEST_CASE("FP16 is written to nearest even and read back exactly") {
   }
   x.insert(x.end(), {65519.0f, 65520.0f, 1e30f, -1e30f, std::numeric_limits<float>::infinity(), 1e-30f, -1e-30f});
   expected.insert(expected.end(), {0x7bff, 0x7c00, 0x7c00, 0xfc00, 0x7c00, 0x0000, 0x8000});
-  for (const KernelTable* kernel : supported_kernels()) {
+  for (const KernelTable* kernel : testing::kernels()) {
     INFO(kernel->name);
     std::vector<uint16_t> out(x.size());
     kernel->store_half(x.data(), static_cast<int64_t>(x.size()), out.data(), 1);
@@ -410,7 +246,7 @@ TEST_CASE("attention is the same in every kernel, for any length, group and head
         if (length > 130 && group != 6) continue;
         const AttentionCase c{group, head_dim, length};
         const auto expected = run_attention(scalar(), c, 17);
-        for (const KernelTable* kernel : supported_kernels()) {
+        for (const KernelTable* kernel : testing::kernels()) {
           INFO(kernel->name << " length " << length << " group " << group << " head " << head_dim);
           const auto out = run_attention(*kernel, c, 17);
           REQUIRE(differing(out.data(), expected.data(), out.size()) == 0);
@@ -434,7 +270,7 @@ TEST_CASE("SwiGLU and its exponential are the same in every kernel and close to 
     const double exact = g / (1 + std::exp(-g)) * static_cast<double>(up[i]);
     CHECK(std::fabs(static_cast<double>(expected[i]) - exact) <= 1e-6 * std::fabs(exact));
   }
-  for (const KernelTable* kernel : supported_kernels()) {
+  for (const KernelTable* kernel : testing::kernels()) {
     INFO(kernel->name);
     for (const size_t n : {gate.size(), size_t{1}, size_t{15}, size_t{33}}) {
       std::vector<float> out(gate.begin(), gate.begin() + static_cast<int64_t>(n));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "engine/base/cpu.h"
 #include "tests/unit/catch.h"
 
 namespace bitwin {
@@ -41,12 +42,20 @@ TEST_CASE("a kernel that is unknown or missing is refused with the list of those
   }
 }
 
-#if (defined(__x86_64__) || defined(_M_X64)) && defined(__GNUC__)
+#if defined(__aarch64__)
+TEST_CASE("the best kernel that this processor has is the active one") {
+  std::string expected = "scalar";
+  if (system::cpu_has_dotprod()) expected = system::cpu_has_i8mm() ? "neon-i8mm" : "neon-dotprod";
+  CHECK(supported_kernels().front()->name == expected);
+}
+#elif (defined(__x86_64__) || defined(_M_X64)) && defined(__GNUC__)
 TEST_CASE("the best kernel that this processor has is the active one") {
   std::string expected = "scalar";
   if (__builtin_cpu_supports("sse4.1")) expected = "sse41";
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c")) expected = "avx2";
+  if (expected == "avx2" && system::cpu_has_avx_vnni()) expected = "avxvnni";
   if (__builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bw")) expected = "avx512vnni";
+  if (expected == "avx512vnni" && system::request_amx_int8()) expected = "amx";
   CHECK(supported_kernels().front()->name == expected);
 }
 #endif
