@@ -14,7 +14,6 @@ struct Isa {
   static constexpr int kTokens = 1;
   static constexpr int kSignedOffset = 0;
   static constexpr bool kSplitBytes = false;
-  static constexpr int kPrefetchBytes = 1024;
   struct Bytes {
     uint8_t v[4 * kPartWidth];
   };

@@ -15,7 +15,6 @@ struct Isa {
   static constexpr int kTokens = 32;
   static constexpr bool kSplitBytes = true;
   static constexpr int kSignedOffset = 128;
-  static constexpr int kPrefetchBytes = 4096;
   using Bytes = __m128i;
   using Quad = __m128i;
   using Sums = __m128i;  // of two columns, int16

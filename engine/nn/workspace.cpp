@@ -108,8 +108,9 @@ bool Workspace::multiply(const float* input, int64_t rows, int64_t columns, std:
   if (any_quantized ? !quantize(input, rows, columns) : !kernel_->finite(input, rows * columns)) return false;
 
   const ProfileScope scope(profile_, operation);
-  // Ranges long enough to stream, short enough to balance unequal cores.
-  const int64_t grain = std::clamp<int64_t>(blocks / (pool_->threads() * 8), 1, 64);
+  // Ranges long enough to stream, short enough to balance unequal cores; whole fours, since a kernel may read four
+  // streams at once.
+  const int64_t grain = std::clamp<int64_t>((blocks / (pool_->threads() * 8) + 3) / 4 * 4, 4, 64);
   pool_->parallel_for(blocks, grain, [&](int64_t begin, int64_t end, int) {
     int64_t first = 0;
     for (const Product& product : products) {
