@@ -17,7 +17,6 @@ struct MatrixView {
   int64_t rows;
   int64_t cols;
   int64_t block_bytes;  // from one block of 16 rows to the next
-  bool has_minus_128;   // Q8_0 only: some weight is -128, which the sign trick cannot negate
 };
 
 // Rows of activations quantised to 8 bits per group of 32: x[i] ~ q[i] * scale[i / 32]. The tail of the last group is
@@ -107,8 +106,8 @@ struct KernelTable {
   void (*swiglu)(float* gate, const float* up, int64_t n);
 
   // Packs the blocks [block_begin, block_end) of `args.rows`. Returns -1, or the first row that has a scale which is not
-  // finite. Sets *has_minus_128 when a Q8_0 weight is -128.
-  int64_t (*pack)(const PackArgs& args, int64_t block_begin, int64_t block_end, bool* has_minus_128);
+  // finite.
+  int64_t (*pack)(const PackArgs& args, int64_t block_begin, int64_t block_end);
 
   // What benchmarks compare with: the plain sum of `bytes` bytes as integers (a multiple of kReadStep), eight
   // accumulators, no software prefetch.

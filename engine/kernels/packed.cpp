@@ -55,7 +55,7 @@ Result<PackedMatrix> PackedMatrix::create(TensorType type, int64_t rows, int64_t
     return error(Code::out_of_memory, "tensor %s needs %llu bytes, more than can be addressed", name,
                  static_cast<unsigned long long>(bytes));
   PackedMatrix matrix;
-  matrix.view_ = {type, nullptr, rows, cols, block_bytes(packed_format(type), cols), false};
+  matrix.view_ = {type, nullptr, rows, cols, block_bytes(packed_format(type), cols)};
   return matrix;
 }
 
@@ -87,12 +87,9 @@ Status PackedMatrix::pack_rows(const KernelTable& kernel, ThreadPool* pool, int6
                          bytes.data(),     row_bytes,  memory_ + first_row / kBlockRows * view_.block_bytes,
                          view_.block_bytes};
   std::atomic<int64_t> bad_row = INT64_MAX;
-  std::atomic<bool> minus_128 = false;
   const auto pack = [&](int64_t begin, int64_t end, int) {
-    bool found = false;
-    const int64_t bad = kernel.pack(args, begin, end, &found);
+    const int64_t bad = kernel.pack(args, begin, end);
     if (bad >= 0) keep_least(bad_row, bad);
-    if (found) minus_128.store(true, std::memory_order_relaxed);
   };
   if (pool == nullptr) {
     pack(0, blocks, 0);
@@ -102,7 +99,6 @@ Status PackedMatrix::pack_rows(const KernelTable& kernel, ThreadPool* pool, int6
   if (bad_row != INT64_MAX)
     return error(Code::format, "tensor %s: a scale in row %lld is infinite or not a number: the file is damaged", name,
                  static_cast<long long>(first_row + bad_row));
-  if (minus_128) view_.has_minus_128 = true;
   return Status();
 }
 

@@ -31,7 +31,6 @@ class PackedMatrix {
   // Puts it into `memory` of bytes() bytes, 64-byte aligned, which outlives it.
   void place(uint8_t* memory);
   uint8_t* data() { return memory_; }
-  void set_has_minus_128(bool value) { view_.has_minus_128 = value; }
 
   // Packs rows [first_row, first_row + rows) from the file's bytes; first_row is a multiple of 16, and so is rows
   // except at the matrix's end. The blocks are shared among the threads of `pool` (null: this one does it all). format

@@ -14,60 +14,44 @@ std::string shape(int64_t rows, int64_t cols) {
   return text += ']';
 }
 
-// Calls matrix(PackedMatrix) and vector(std::vector<float>) for all of them; W is Weights, const or not.
-template <class W, class OnMatrix, class OnVector>
-void visit(W& weights, OnMatrix&& matrix, OnVector&& vector) {
-  matrix(weights.embedding);
-  matrix(weights.head);
-  vector(weights.output_norm);
-  vector(weights.rope_factors);
-  for (auto& layer : weights.layers) {
-    for (auto* m : {&layer.q, &layer.k, &layer.v, &layer.output, &layer.gate, &layer.up, &layer.down}) matrix(*m);
+// Calls f(std::vector<float>) for all of them; W is Weights, const or not.
+template <class W, class F>
+void each_vector(W& weights, F&& f) {
+  f(weights.output_norm);
+  f(weights.rope_factors);
+  for (auto& layer : weights.layers)
     for (auto* v :
          {&layer.attention_norm, &layer.q_bias, &layer.k_bias, &layer.v_bias, &layer.output_bias, &layer.ffn_norm})
-      vector(*v);
-  }
+      f(*v);
 }
 
 }  // namespace
 
-size_t Weights::rest_bytes() const {
+size_t Weights::vector_bytes() const {
   size_t bytes = 0;
-  visit(
-      *this, [&](const PackedMatrix&) { ++bytes; },
-      [&](const std::vector<float>& v) { bytes += v.size() * sizeof(float); });
+  each_vector(*this, [&](const std::vector<float>& v) { bytes += v.size() * sizeof(float); });
   return bytes;
 }
 
-std::vector<uint8_t> Weights::rest() const {
-  std::vector<uint8_t> bytes(rest_bytes());
+std::vector<uint8_t> Weights::vectors() const {
+  std::vector<uint8_t> bytes(vector_bytes());
   uint8_t* at = bytes.data();
-  visit(
-      *this, [&](const PackedMatrix& m) { *at++ = m.view().has_minus_128 ? 1 : 0; },
-      [&](const std::vector<float>& v) {
-        const size_t size = v.size() * sizeof(float);
-        if (size > 0) std::memcpy(at, v.data(), size);
-        at += size;
-      });
+  each_vector(*this, [&](const std::vector<float>& v) {
+    const size_t size = v.size() * sizeof(float);
+    if (size > 0) std::memcpy(at, v.data(), size);
+    at += size;
+  });
   return bytes;
 }
 
-Status Weights::set_rest(std::span<const uint8_t> bytes) {
-  if (bytes.size() != rest_bytes()) return error(Code::format, "the vectors have another size");
-  bool known = true;
-  visit(
-      *this,
-      [&](PackedMatrix& m) {
-        known = known && bytes[0] <= 1;
-        m.set_has_minus_128(bytes[0] != 0);
-        bytes = bytes.subspan(1);
-      },
-      [&](std::vector<float>& v) {
-        const size_t size = v.size() * sizeof(float);
-        if (size > 0) std::memcpy(v.data(), bytes.data(), size);
-        bytes = bytes.subspan(size);
-      });
-  return known ? Status() : error(Code::format, "a matrix's flag is neither 0 nor 1");
+Status Weights::set_vectors(std::span<const uint8_t> bytes) {
+  if (bytes.size() != vector_bytes()) return error(Code::format, "the vectors have another size");
+  each_vector(*this, [&](std::vector<float>& v) {
+    const size_t size = v.size() * sizeof(float);
+    if (size > 0) std::memcpy(v.data(), bytes.data(), size);
+    bytes = bytes.subspan(size);
+  });
+  return Status();
 }
 
 Status WeightsBuilder::plan(const ModelConfig& config, std::span<const TensorInfo> tensors) {

@@ -33,12 +33,11 @@ struct Weights {
   std::vector<float> rope_factors;  // [rope_dim / 2] divisors of the frequencies; empty when none
   std::vector<LayerWeights> layers;
 
-  // All that is not in `storage`, in the order above: of each matrix one byte that tells whether it holds -128, and the
-  // vectors' floats.
-  size_t rest_bytes() const;
-  std::vector<uint8_t> rest() const;
-  // Sets it. format error when it cannot have come from rest() of a model with the same shapes.
-  Status set_rest(std::span<const uint8_t> bytes);
+  // The floats of all vectors, in the order above.
+  size_t vector_bytes() const;
+  std::vector<uint8_t> vectors() const;
+  // Sets them. format error when they cannot have come from vectors() of a model with the same shapes.
+  Status set_vectors(std::span<const uint8_t> bytes);
 
   const PackedMatrix& output_matrix() const { return head.empty() ? embedding : head; }
   uint64_t bytes() const { return storage.size(); }  // of the packed matrices

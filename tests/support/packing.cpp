@@ -185,24 +185,18 @@ void place_tile(const PackedFormat& f, int64_t groups, const UnpackedTile& tile,
   }
 }
 
-bool has_minus_128(const uint8_t* q, int64_t n) {
-  uint8_t found = 0;
-  for (int64_t i = 0; i < n; ++i) found |= q[i] == 0x80;
-  return found != 0;
-}
-
 }  // namespace
 
-Packed pack_plainly(TensorType type, int64_t rows, int64_t cols, std::span<const uint8_t> source) {
+std::vector<uint8_t> pack_plainly(TensorType type, int64_t rows, int64_t cols, std::span<const uint8_t> source) {
   const PackedFormat f = packed_format(type);
   const TensorTypeInfo* info = tensor_type_info(type);
   const int64_t per_block = block_bytes(f, cols);
   const int64_t groups = cols / kGroupColumns;
-  Packed packed;
-  packed.bytes.resize(static_cast<size_t>((rows + kBlockRows - 1) / kBlockRows * per_block));
+  std::vector<uint8_t> packed;
+  packed.resize(static_cast<size_t>((rows + kBlockRows - 1) / kBlockRows * per_block));
   for (int64_t row = 0; row < rows; ++row) {
     const uint8_t* in = source.data() + row * (cols / info->block * info->bytes);
-    uint8_t* out = packed.bytes.data() + row / kBlockRows * per_block;
+    uint8_t* out = packed.data() + row / kBlockRows * per_block;
     const int64_t lane = row % kBlockRows;
     if (f.bits == 0) {
       for (int64_t k = 0; k < cols; ++k)
@@ -214,7 +208,6 @@ Packed pack_plainly(TensorType type, int64_t rows, int64_t cols, std::span<const
       UnpackedTile unpacked;
       unpack_tile(type, count, in, &unpacked);
       place_tile(f, count, unpacked, lane, out);
-      if (type == TensorType::q8_0 && has_minus_128(unpacked.q, count * 32)) packed.has_minus_128 = true;
       in += source_bytes(type, count);
       out += tile_bytes(f, count);
     }

@@ -10,12 +10,7 @@
 
 namespace bitwin::testing {
 
-struct Packed {
-  std::vector<uint8_t> bytes;  // whole blocks of 16 rows
-  bool has_minus_128 = false;
-};
-
-// Packs a whole matrix from the rows of a GGUF file, whose scales must be finite.
-Packed pack_plainly(TensorType type, int64_t rows, int64_t cols, std::span<const uint8_t> source);
+// Packs a whole matrix, in whole blocks of 16 rows, from the rows of a GGUF file, whose scales must be finite.
+std::vector<uint8_t> pack_plainly(TensorType type, int64_t rows, int64_t cols, std::span<const uint8_t> source);
 
 }  // namespace bitwin::testing

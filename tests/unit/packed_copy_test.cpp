@@ -62,7 +62,6 @@ TEST_CASE("a model from a packed copy gives the same bits as from the file, with
   for (const char* architecture : {"qwen2", "llama"}) {
     testing::TinyModelOptions tiny;
     tiny.architecture = architecture;
-    tiny.lowest_int8 = true;  // a matrix's flag has to come through
     const Bytes file = make_tiny_model(tiny);
     auto model = load_bytes(file, threads(2));
     REQUIRE(model.ok());

@@ -73,14 +73,13 @@ TEST_CASE("every kernel packs every type to the bytes of the definition, with an
       for (const int64_t blocks : {1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 33}) {
         const int64_t cols = blocks * block;
         const auto bytes = random_rows(type, rows, cols, 0.05, static_cast<uint64_t>(rows * 100 + blocks), true);
-        const testing::Packed expected = testing::pack_plainly(type, rows, cols, bytes);
+        const std::vector<uint8_t> expected = testing::pack_plainly(type, rows, cols, bytes);
         for (const KernelTable* kernel : supported_kernels()) {
           INFO(kernel->name << " " << tensor_type_info(type)->name << " " << rows << " x " << cols);
           for (ThreadPool* threads : {static_cast<ThreadPool*>(nullptr), pool->get()}) {
             const PackedMatrix matrix = pack(type, rows, cols, bytes, *kernel, threads);
-            REQUIRE(matrix.bytes() == expected.bytes.size());
-            REQUIRE(std::memcmp(matrix.view().data, expected.bytes.data(), expected.bytes.size()) == 0);
-            REQUIRE(matrix.view().has_minus_128 == expected.has_minus_128);
+            REQUIRE(matrix.bytes() == expected.size());
+            REQUIRE(std::memcmp(matrix.view().data, expected.data(), expected.size()) == 0);
           }
         }
       }
@@ -97,9 +96,9 @@ TEST_CASE("packing reads each row to its end and no further") {
       INFO(kernel->name << " " << tensor_type_info(type)->name);
       // Of exactly the right length, for the sanitizers to look at.
       const std::vector<uint8_t> exact(bytes.begin(), bytes.end());
-      const testing::Packed expected = testing::pack_plainly(type, rows, cols, exact);
+      const std::vector<uint8_t> expected = testing::pack_plainly(type, rows, cols, exact);
       const PackedMatrix matrix = pack(type, rows, cols, exact, *kernel);
-      CHECK(std::memcmp(matrix.view().data, expected.bytes.data(), expected.bytes.size()) == 0);
+      CHECK(std::memcmp(matrix.view().data, expected.data(), expected.size()) == 0);
     }
   }
 }
@@ -121,7 +120,6 @@ TEST_CASE("packing in pieces of 16 rows equals packing at once") {
     }
     REQUIRE(pieces->bytes() == whole.bytes());
     CHECK(std::memcmp(pieces->view().data, whole.view().data, whole.bytes()) == 0);
-    CHECK(pieces->view().has_minus_128 == whole.view().has_minus_128);
   }
 }
 
@@ -132,13 +130,6 @@ TEST_CASE("a packed matrix takes at most 4 % more than the file") {
     INFO(tensor_type_info(type)->name);
     CHECK(static_cast<double>(packed_bytes(type, 1600, cols)) <= 1.04 * file);
   }
-}
-
-TEST_CASE("Q8_0 notes whether a weight of -128 occurs") {
-  auto bytes = random_rows(TensorType::q8_0, 16, 64, 0.05, 3);
-  CHECK_FALSE(pack(TensorType::q8_0, 16, 64, bytes).view().has_minus_128);
-  bytes.back() = 0x80;
-  CHECK(pack(TensorType::q8_0, 16, 64, bytes).view().has_minus_128);
 }
 
 TEST_CASE("a scale that is not finite is refused with the tensor's name and row") {
