@@ -18,9 +18,14 @@ constexpr char kText[] =
 constexpr int64_t kWarmUpPrompt = 64;
 constexpr int64_t kWarmUpTokens = 4;
 
-// So that the first load is no slower than the others.
-void read_through(const std::string& path) {
-  InputFile file(path);
+// So that the first load that counts is no slower than the others: the file is in the page cache, or its packed copy
+// is made.
+void prepare(const ModelOptions& model) {
+  if (model.pack_cache) {
+    load_model(model, Want::weights);
+    return;
+  }
+  InputFile file(model.path);
   std::vector<uint8_t> piece(4u << 20);
   while (file.read(piece.data(), piece.size()) > 0) continue;
 }
@@ -67,13 +72,24 @@ BenchmarkRun measure(const BenchmarkOptions& options, const Model& model, Sessio
   run.prompt_tokens = prompt_tokens;
   run.tokens = options.tokens;
   const std::vector<TokenId> prompt = synthetic_prompt(*model.tokenizer(), prompt_tokens);
-  std::vector<double> prefill, decode, first;
+  std::vector<double> prefill, decode, first, reads, macs;
   for (int64_t i = 0; i < options.repeats; ++i) {
     const Times times = answer(model, session, prompt, options.tokens, options.profile ? &run.prefill_profile : nullptr,
                                options.profile ? &run.decode_profile : nullptr);
     prefill.push_back(static_cast<double>(prompt_tokens) / times.prefill);
     decode.push_back(static_cast<double>(options.tokens) / times.decode);
     first.push_back(times.first_token);
+    run.peak_bytes = std::max(run.peak_bytes, system::peak_resident_bytes());
+    if (options.limit_bytes == 0) continue;
+    // Beside each repeat, since what a shared machine can do changes from one moment to the next.
+    const Limits limits = value_of(measure_limits(model, options.limit_bytes));
+    reads.push_back(limits.read_bytes_per_second);
+    macs.push_back(limits.macs_per_second);
+    reset_peak_memory();
+  }
+  if (!reads.empty()) {
+    run.limits = {.read_bytes_per_second = spread(std::move(reads)).median,
+                  .macs_per_second = spread(std::move(macs)).median};
   }
   run.prefill = spread(std::move(prefill));
   run.decode = spread(std::move(decode));
@@ -107,7 +123,7 @@ Spread spread(std::vector<double> values) {
 Benchmark run_benchmark(const BenchmarkOptions& options, const std::function<void(const std::string&)>& report) {
   ModelOptions model_options = options.model;
   check_context(options, load_model(model_options, Want::vocabulary)->info());
-  read_through(model_options.path);
+  prepare(model_options);
 
   Benchmark result;
   for (const int64_t threads : options.threads) {
@@ -138,13 +154,8 @@ Benchmark run_benchmark(const BenchmarkOptions& options, const std::function<voi
       BenchmarkRun run = measure(options, *model, *session, prompt_tokens);
       run.threads = threads;
       run.load_seconds = load_seconds;
-      run.peak_bytes = system::peak_resident_bytes();
       result.runs.push_back(run);
     }
-    if (options.limit_bytes == 0) continue;
-    report(count_of(threads, "thread") + ", the machine's limits");
-    const Limits limits = value_of(measure_limits(*model, options.limit_bytes));
-    for (size_t i = first_run; i < result.runs.size(); ++i) result.runs[i].limits = limits;
   }
   return result;
 }

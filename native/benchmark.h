@@ -38,7 +38,7 @@ struct BenchmarkRun {
   double first_token_seconds = 0;  // the median of the time until the first token is chosen
   double load_seconds = 0;         // with the file in the page cache
   size_t peak_bytes = 0;           // resident, since the load began, the measuring of limits left out
-  std::optional<Limits> limits;
+  std::optional<Limits> limits;    // medians of measurements after each repeat
   Profile prefill_profile, decode_profile;  // over all repeats
 };
 

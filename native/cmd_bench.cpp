@@ -120,13 +120,13 @@ std::string to_text(const Benchmark& result, const BenchmarkOptions& options) {
                    spread_text(run.decode).c_str(),
                    share_text(run.limits.has_value(), decode_read_share(run, result.cost)).c_str());
   }
-  int64_t shown = 0;
+  if (options.limit_bytes > 0) text += "\n";
   for (const BenchmarkRun& run : result.runs) {
-    if (!run.limits || run.threads == shown) continue;
-    if (shown == 0) text += "\n";
-    shown = run.threads;
-    text += format("%lld thread%s at best: reads %.2f GB/s, int8 %.1f GMAC/s\n", static_cast<long long>(shown),
-                   shown == 1 ? "" : "s", run.limits->read_bytes_per_second / 1e9, run.limits->macs_per_second / 1e9);
+    if (!run.limits) continue;
+    text += format("%lld thread%s beside %lld prompt tokens: reads %.2f GB/s, int8 %.1f GMAC/s at best\n",
+                   static_cast<long long>(run.threads), run.threads == 1 ? "" : "s",
+                   static_cast<long long>(run.prompt_tokens), run.limits->read_bytes_per_second / 1e9,
+                   run.limits->macs_per_second / 1e9);
   }
   if (options.profile) {
     for (const BenchmarkRun& run : result.runs) text += profile_text(run, options.repeats);
@@ -195,6 +195,8 @@ Command add_bench(CLI::App& program) {
                   "Instruction set to compute with, one of 'bitwin info --kernels' (default: the environment variable "
                   "BITWIN_KERNEL, else the best)")
       ->type_name("NAME");
+  app->add_flag("--pack-cache", options->benchmark.model.pack_cache,
+                "Load from a packed copy of the weights in the cache folder, which is made first if need be");
   app->add_option_function<std::string>(
          "--limit-mib",
          [options](const std::string& text) {

@@ -77,9 +77,18 @@ async function measurePage(page, memory, { build, threads, prompts, tokens, repe
   // V8 replaces the code of a function from one call to the next, some time after it has become busy.
   for (let i = 0; i < 2; ++i) await call('run', Math.min(prompts[0], 64), Math.min(tokens, kWarmUpTokens));
   const rows = [];
+  let used; // before limits are measured: wasm memory never shrinks
   for (const prompt of prompts) {
     const times = [];
-    for (let i = 0; i < repeat; ++i) times.push(await call('run', prompt, tokens));
+    const limits = [];
+    for (let i = 0; i < repeat; ++i) {
+      times.push(await call('run', prompt, tokens));
+      used ??= (await memory()) / kMiB;
+      // Beside each repeat, since what a shared machine can do changes from one moment to the next.
+      limits.push(await call('limits', limitMib * kMiB));
+    }
+    const median = (key) => spread(limits.map((one) => one[key])).median;
+    const { weight_bytes_per_token, macs_per_token } = limits[0];
     rows.push({
       kernel: info.kernel,
       threads: info.threads,
@@ -89,15 +98,14 @@ async function measurePage(page, memory, { build, threads, prompts, tokens, repe
       decode_tps: spread(times.map(({ tokensPerSecond }) => tokensPerSecond)),
       ttft_ms: spread(times.map(({ timeToFirstToken }) => timeToFirstToken * 1000)).median,
       load_s: seconds,
-      memory_mib: (await memory()) / kMiB,
+      memory_mib: used,
+      read_gbps: median('read_bytes_per_second') / 1e9,
+      int8_gmacs: median('macs_per_second') / 1e9,
+      weight_bytes_per_token,
+      macs_per_token,
     });
   }
-  // The first time warms up. Wasm memory never shrinks, so this comes after the memory was looked at.
-  const limits = [await call('limits', limitMib * kMiB), await call('limits', limitMib * kMiB)];
-  const best = (key) => Math.max(...limits.map((one) => one[key]));
-  const { weight_bytes_per_token, macs_per_token } = limits[0];
-  const common = { read_gbps: best('read_bytes_per_second') / 1e9, int8_gmacs: best('macs_per_second') / 1e9 };
-  return rows.map((row) => ({ ...row, ...common, weight_bytes_per_token, macs_per_token }));
+  return rows;
 }
 
 /** `builds`: of relaxed, simd128 and scalar; with more than one thread the build with threads is taken. */
