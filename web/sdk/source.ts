@@ -8,45 +8,72 @@ export type Source = Blob | string;
 /** The bytes of a model in order, in pieces of the source's choosing. */
 export interface ModelBytes {
   size: number; // 0 when unknown
-  /** The next piece, null at the end. It is the caller's, who may let go of its memory with `release`. */
+  /** The next piece, null at the end. It is valid until the next call. */
   next(): Promise<Uint8Array | null>;
 }
 
-/** Read at a time from a Blob: large, since each read is a round trip between processes. */
-const kSliceBytes = 4 << 20;
+/** Read at a time from a Blob: large, since each read costs a round trip between processes. */
+const kPieceBytes = 4 << 20;
 
-/** Lets go of a piece's memory at once, instead of when the garbage collector gets to it. */
-export function release(piece: Uint8Array): void {
-  (piece.buffer as ArrayBuffer & { transfer?: (bytes: number) => ArrayBuffer }).transfer?.(0);
-}
-
-/** A Blob in slices; the next one is on its way while the caller works on the present one. */
+/**
+ * A Blob read into two buffers by turns: one is being filled while the caller works on the other. Reading into new
+ * buffers would leave some hundred megabytes to the garbage collector at times.
+ */
 function readBlob(blob: Blob): ModelBytes {
-  let position = 0;
-  const request = (): Promise<ArrayBuffer> | null => {
-    if (position >= blob.size) return null;
-    const slice = blob.slice(position, position + kSliceBytes);
-    position += slice.size;
-    const bytes = slice.arrayBuffer();
-    // A failure is for whoever takes the piece, and must not count as unhandled until then.
-    bytes.catch(() => {});
-    return bytes;
+  const reader = blob.stream().getReader({ mode: 'byob' });
+  const fill = async (into: ArrayBuffer): Promise<Uint8Array<ArrayBuffer>> => {
+    let buffer = into;
+    let filled = 0;
+    while (filled < kPieceBytes) {
+      const { value, done } = await reader.read(new Uint8Array(buffer, filled));
+      if (value !== undefined) buffer = value.buffer;
+      if (done) break;
+      filled += value.length;
+    }
+    return new Uint8Array(buffer, 0, filled);
   };
-  let ahead = request();
+  let lent = new ArrayBuffer(kPieceBytes);
+  let ahead = fill(new ArrayBuffer(kPieceBytes));
+  // A failure is for whoever takes the piece, and must not count as unhandled until then.
+  ahead.catch(() => {});
   return {
     size: blob.size,
     async next() {
-      const present = ahead;
-      if (present === null) return null;
-      ahead = request();
-      return new Uint8Array(await present);
+      const piece = await ahead;
+      if (piece.length === 0) return null;
+      ahead = fill(lent);
+      ahead.catch(() => {});
+      lent = piece.buffer;
+      return piece;
     },
   };
 }
 
+/** The same in browsers whose Blobs cannot be read into a given buffer. */
+function readSlices(blob: Blob): ModelBytes {
+  let position = 0;
+  return {
+    size: blob.size,
+    async next() {
+      const slice = blob.slice(position, position + kPieceBytes);
+      position += slice.size;
+      return slice.size === 0 ? null : new Uint8Array(await slice.arrayBuffer());
+    },
+  };
+}
+
+function openBlob(blob: Blob): ModelBytes {
+  try {
+    return readBlob(blob);
+  } catch (thrown) {
+    if (thrown instanceof TypeError) return readSlices(blob);
+    throw thrown;
+  }
+}
+
 /** Errors: io (the host cannot be reached, HTTP status), format (a web page instead of a file). */
 export async function openSource(source: Source): Promise<ModelBytes> {
-  if (typeof source !== 'string') return readBlob(source);
+  if (typeof source !== 'string') return openBlob(source);
   let response: Response;
   try {
     response = await fetch(source);

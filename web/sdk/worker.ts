@@ -4,7 +4,7 @@
 import { Engine, type EngineFactory, type EngineModel, type EngineSession, type Sampling } from './bindings.js';
 import { BitwinError, asBitwinError } from './errors.js';
 import type { Calls, FromWorker, Method, Request, ToWorker } from './protocol.js';
-import { openSource, release } from './source.js';
+import { openSource } from './source.js';
 import type { AnswerEvent, AnswerResult, GenerateOptions } from './types.js';
 
 interface WorkerScope {
@@ -98,7 +98,6 @@ const handlers: Handlers = {
         if (piece === null) break;
         loader.feed(piece);
         fed += piece.length;
-        release(piece);
         const now = performance.now();
         if (now - last >= kProgressMilliseconds) {
           last = now;
