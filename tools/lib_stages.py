@@ -89,10 +89,11 @@ def wasm_unit(run):
     run.node_tests("modules", sorted(ROOT.glob("tests/node/wasm/*.test.mjs")))
 
 
-@TEST.stage("parity", 300, ["build", "wasm"])
+@TEST.stage("parity", 300, ["build", "arm64", "wasm"])
 def parity(run):
-    """the same bits from every kernel and build, threads and chunk sizes, natively and in Chromium"""
-    run.suite("tiny model", "tools/parity", "-m", os.environ["BITWIN_TINY"], counts="exit status")
+    """the same bits from every kernel and build, threads and chunk sizes, natively, under qemu and in Chromium"""
+    hosts = "native,arm64,node,chromium"
+    run.suite("tiny model", "tools/parity", "-m", os.environ["BITWIN_TINY"], "--only", hosts, counts="exit status")
     model = run.output("tools/fetch-models", "smollm2").strip()
     run.suite("smollm2", "tools/parity", "-m", model, counts="exit status")
 

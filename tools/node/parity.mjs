@@ -6,13 +6,14 @@ import os from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { findChromium } from './chromium.mjs';
-import { chromiumRows, nativeRows, nodeRows, tokenize } from './parity_runs.mjs';
+import { armRows, chromiumRows, nativeRows, nodeRows, tokenize } from './parity_runs.mjs';
 import { inBuild, webPackage } from './paths.mjs';
 
 const kHelp = `Usage: tools/parity -m MODEL [OPTION]...
 
 Runs a prompt and greedy steps with every kernel of the native program that this processor has, and with every
-WebAssembly build in Chromium and in Node, and compares the fingerprints of the logits.
+WebAssembly build in Chromium and in Node, and compares the fingerprints of the logits. The host arm64 is the program for
+64-bit Arm under qemu.
 Exit status: 0 all equal, 1 some differ or failed, 2 wrong usage or something is not built.
 
   -m, --model FILE   GGUF model
@@ -22,14 +23,14 @@ Exit status: 0 all equal, 1 some differ or failed, 2 wrong usage or something is
   --steps N          greedy steps (default 8)
   --threads LIST     thread counts (default 1,2); builds without threads run with 1
   --chunks LIST      prompt tokens evaluated at once (default 1,7,all)
-  --only HOSTS       of native,chromium,node, separated by commas
+  --only HOSTS       of native,node,chromium,arm64, separated by commas (default: all but arm64)
   --json             one JSON array of all rows instead of the table
   --help             this text`;
 
 const kText = `The river rises in the hills above the town, and every spring it carries the melted snow past the old mill.
 In 1887 the miller wrote down how high the water stood; his notes are still the longest record of the valley.`;
 
-const kHosts = { native: nativeRows, node: nodeRows, chromium: chromiumRows };
+const kHosts = { native: nativeRows, node: nodeRows, chromium: chromiumRows, arm64: armRows };
 
 class UsageError extends Error {}
 
@@ -86,6 +87,7 @@ function checkBuilt({ hosts }) {
   };
   // The native program also makes the token ids of a text.
   need(existsSync(inBuild('native/bitwin')), inBuild('native/bitwin'), 'cmake --preset native && cmake --build --preset native');
+  if (hosts.includes('arm64')) need(existsSync(inBuild('arm64/bitwin')), inBuild('arm64/bitwin'), 'tools/test --only arm64');
   if (hosts.includes('node') || hosts.includes('chromium')) {
     const command = 'tools/setup && . tools/env.sh && cmake --preset wasm && cmake --build --preset wasm && npm --prefix web run build   (or leave these rows out: --only native)';
     for (const file of ['wasm/bitwin-relaxed-mt.wasm', 'sdk/index.js']) need(existsSync(inBuild(file)), inBuild(file), command);

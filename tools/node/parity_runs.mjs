@@ -32,32 +32,41 @@ async function* rowsOf(run, chunks, compute) {
   }
 }
 
-export async function nativeKernels() {
-  const { stdout } = await run(inBuild('native/bitwin'), ['info', '--kernels']);
+const kNative = [inBuild('native/bitwin')];
+const kArm = ['qemu-aarch64', '-cpu', 'max', inBuild('arm64/bitwin')];
+const call = ([file, ...first], args) => run(file, [...first, ...args], kLimit);
+
+async function kernelsOf(program) {
+  const { stdout } = await call(program, ['info', '--kernels']);
   return stdout.split('\n').filter(Boolean);
 }
+export const nativeKernels = () => kernelsOf(kNative);
 
 export async function tokenize(model, text, folder) {
   const file = path.join(folder, 'text.jsonl');
   await writeFile(file, `${JSON.stringify({ text, parse_special: false, add_bos: false })}\n`);
-  const { stdout } = await run(inBuild('native/bitwin'), ['tokenize', '-m', model, '--jsonl', file], kLimit);
+  const { stdout } = await call(kNative, ['tokenize', '-m', model, '--jsonl', file]);
   return JSON.parse(stdout);
 }
 
-export async function* nativeRows({ model, ids, steps, threads, chunks, folder }) {
+async function* programRows(host, program, { model, ids, steps, threads, chunks, folder }) {
   const file = path.join(folder, 'ids.json');
   await writeFile(file, JSON.stringify(ids));
-  for (const kernel of await nativeKernels()) {
+  for (const kernel of await kernelsOf(program)) {
     for (const count of threads) {
       for (const chunk of chunks) {
         const args = ['parity', '-m', model, '--ids', file, '-n', steps, '--kernel', kernel, '--threads', count];
         const command = [...args, '--chunk', chunk || 'all'].map(String);
-        const row = { build: 'native', host: 'native', kernel, threads: count };
-        yield* rowsOf(row, [chunk], async () => [JSON.parse((await run(inBuild('native/bitwin'), command, kLimit)).stdout)]);
+        const row = { build: 'native', host, kernel, threads: count };
+        yield* rowsOf(row, [chunk], async () => [JSON.parse((await call(program, command)).stdout)]);
       }
     }
   }
 }
+export const nativeRows = (settings) => programRows('native', kNative, settings);
+
+/** The program for 64-bit Arm, emulated. */
+export const armRows = (settings) => programRows('arm64', kArm, settings);
 
 /** A Node whose baseline compiler computes relaxed SIMD rightly (22 or newer), else this one. */
 export function findNode() {
