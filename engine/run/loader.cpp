@@ -203,11 +203,10 @@ Loader::~Loader() = default;
 Result<std::unique_ptr<Loader>> Loader::create(const LoadOptions& options) {
   return guarded([&]() -> Result<std::unique_ptr<Loader>> {
     std::unique_ptr<Loader> loader(new Loader());
+    Result<const KernelTable*> selected = select_kernel(options.kernel);
     // A vocabulary needs none, so that a wrong BITWIN_KERNEL does not matter.
-    const KernelTable* kernel = supported_kernels().front();
-    if (!options.vocabulary_only) {
-      BITWIN_ASSIGN_OR_RETURN(kernel, select_kernel(options.kernel));
-    }
+    if (!selected.ok() && !options.vocabulary_only) return selected.status();
+    const KernelTable* kernel = selected.ok() ? *selected : supported_kernels().front();
     BITWIN_ASSIGN_OR_RETURN(std::unique_ptr<ThreadPool> pool, ThreadPool::create(options.threads));
     loader->state_ = std::make_unique<State>(options, kernel, std::move(pool));
     return loader;

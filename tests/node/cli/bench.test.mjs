@@ -75,7 +75,7 @@ test('without --json it prints a table on standard output, and nothing on standa
   assert.match(stdout, /^threads +prompt .*decode tokens\/s/m);
   assert.match(stdout, /^1 +3 +2 /m);
   assert.match(stdout, /^1 +4 +2 /m);
-  assert.match(stdout, /^1 thread at best: reads [\d.]+ GB\/s, int8 [\d.]+ GMAC\/s$/m);
+  assert.match(stdout, /^1 thread beside 4 prompt tokens: reads [\d.]+ GB\/s, int8 [\d.]+ GMAC\/s at best$/m);
   assert.match(stdout, /^output_head +[\d.]+ +[\d.]+ % +[\d.]+ +[\d.]+ %$/m);
 });
 
