@@ -46,7 +46,8 @@ function environment(extra = {}) {
 // Runs the program to its end: {code, stdout, stderr}. Standard input is empty unless given.
 export function bitwin(args, { input = '', env } = {}) {
   const done = spawnSync(bin, args, { input, env: environment(env), encoding: 'utf8', maxBuffer: 1 << 28 });
-  if (done.error) throw done.error;
+  // A program that ends without reading its input breaks the pipe.
+  if (done.error && done.error.code !== 'EPIPE') throw done.error;
   return { code: done.status ?? done.signal, stdout: done.stdout, stderr: done.stderr };
 }
 
