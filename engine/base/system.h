@@ -1,5 +1,5 @@
 // Everything that differs by operating system or host: memory, cores, processor features.
-// system.cpp is the only file of the engine with platform conditionals outside kernels/.
+// system.cpp and system_cpu.cpp are the only files of the engine with platform conditionals outside kernels/.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // The interface of the compute kernels: plain data and one table of functions per instruction set.
-// Kernel files include this header, the fixed-width vector header and intrinsics, nothing else.
+// Kernel files include this header, engine/base/cpu.h, the fixed-width vector header and intrinsics, nothing else.
 // Every kernel computes the same bits (docs/numerics.md).
 #pragma once
 
@@ -113,8 +113,9 @@ struct KernelTable {
   // accumulators, no software prefetch.
   int32_t (*read_sum)(const uint8_t* data, int64_t bytes);
 
-  // `rounds` rounds of byte dot products from registers, as the products with weights below 8 bits use them; returns
-  // the multiply-accumulates done. `seed` holds 64 bytes that the compiler does not know; `sum` takes the result.
+  // `rounds` rounds of byte dot products from registers by the instruction that multiplies batches with weights below
+  // 8 bits; returns the multiply-accumulates done. `seed` holds 64 bytes that the compiler does not know; `sum` takes a
+  // sum to which 16 further rounds always add the same.
   int64_t (*dot_peak)(int64_t rounds, const int8_t* seed, int32_t* sum);
 };
 

@@ -27,6 +27,7 @@ struct Isa : Avx2Bytes {
 };
 
 #include "engine/kernels/matmul.inc"
+#include "engine/kernels/dot_peak.inc"
 #include "engine/kernels/ops.inc"
 
 bool supported() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c"); }

@@ -16,6 +16,7 @@ struct Isa : Avx512Bytes {
 };
 
 #include "engine/kernels/matmul.inc"
+#include "engine/kernels/dot_peak.inc"
 #include "engine/kernels/ops.inc"
 
 bool supported() {

@@ -36,6 +36,7 @@ struct Isa : Avx2Bytes {
 };
 
 #include "engine/kernels/matmul.inc"
+#include "engine/kernels/dot_peak.inc"
 #include "engine/kernels/ops.inc"
 
 }  // namespace

@@ -17,6 +17,7 @@ struct Isa : NeonBytes {
 };
 
 #include "engine/kernels/matmul.inc"
+#include "engine/kernels/dot_peak.inc"
 #include "engine/kernels/ops.inc"
 
 bool supported() { return system::cpu_has_dotprod(); }

@@ -72,6 +72,7 @@ struct Isa {
 };
 
 #include "engine/kernels/matmul.inc"
+#include "engine/kernels/dot_peak.inc"
 #include "engine/kernels/ops.inc"
 
 bool supported() { return true; }

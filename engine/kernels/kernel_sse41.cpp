@@ -53,6 +53,7 @@ struct Isa {
 };
 
 #include "engine/kernels/matmul.inc"
+#include "engine/kernels/dot_peak.inc"
 #include "engine/kernels/ops.inc"
 
 bool supported() { return __builtin_cpu_supports("sse4.1") && __builtin_cpu_supports("ssse3"); }

@@ -40,6 +40,7 @@ struct Isa : WasmBytes {
 };
 
 #include "engine/kernels/matmul.inc"
+#include "engine/kernels/dot_peak.inc"
 #include "engine/kernels/ops.inc"
 
 bool supported() { return true; }

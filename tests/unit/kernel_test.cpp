@@ -2,6 +2,7 @@
 #include "engine/kernels/kernel.h"
 
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "tests/support/kernels.h"
@@ -276,6 +277,36 @@ TEST_CASE("SwiGLU and its exponential are the same in every kernel and close to 
       std::vector<float> out(gate.begin(), gate.begin() + static_cast<int64_t>(n));
       kernel->swiglu(out.data(), up.data(), static_cast<int64_t>(n));
       CHECK(differing(out.data(), expected.data(), n) == 0);
+    }
+  }
+}
+
+TEST_CASE("The sums that benchmarks compare with read every byte and do every round") {
+  std::vector<uint8_t> bytes(3 * kReadStep);
+  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<uint8_t>(i * 89 + i / 256);
+  int8_t seed[64];
+  for (int i = 0; i < 64; ++i) seed[i] = static_cast<int8_t>(i * 37 % 255 - 127);
+  for (const KernelTable* kernel : testing::kernels()) {
+    INFO(kernel->name);
+    uint32_t total = 0;
+    for (size_t at = 0; at < bytes.size(); at += 4) {
+      uint32_t word;
+      std::memcpy(&word, bytes.data() + at, 4);
+      total += word;
+      if ((at + 4) % kReadStep == 0)
+        CHECK(static_cast<uint32_t>(kernel->read_sum(bytes.data(), static_cast<int64_t>(at + 4))) == total);
+    }
+
+    int64_t macs[4];
+    int32_t sums[4];
+    for (int i = 0; i < 4; ++i) macs[i] = kernel->dot_peak(16 * i, seed, &sums[i]);
+    const uint32_t step = static_cast<uint32_t>(sums[1]) - static_cast<uint32_t>(sums[0]);
+    CHECK(step != 0);
+    CHECK(macs[0] == 0);
+    CHECK(macs[1] > 0);
+    for (int i = 2; i < 4; ++i) {
+      CHECK(macs[i] == i * macs[1]);
+      CHECK(static_cast<uint32_t>(sums[i]) - static_cast<uint32_t>(sums[i - 1]) == step);
     }
   }
 }

@@ -133,6 +133,21 @@ TEST_CASE("every kernel's products equal the definition, for all types, odd size
   }
 }
 
+TEST_CASE("a token alone is right where its weights are read as several streams") {
+  uint64_t seed = 900;
+  for (const TensorType type : testing::all_tensor_types()) {
+    if (packed_format(type).bits == 0) continue;
+    ++seed;
+    const int64_t cols = 1024;
+    // Each of the two calls gets streams of more than 48 KiB, the least that kernels take, and three blocks besides.
+    const int64_t stream = (48 << 10) / static_cast<int64_t>(packed_bytes(type, 16, cols)) + 1;
+    const int64_t rows = 2 * (4 * stream + 3) * 16 - 5;
+    const Case c{type, rows, cols, 1, seed % 2 == 0, seed % 3 == 0, false, Pattern::normal, 0};
+    INFO(tensor_type_info(type)->name << " rows " << rows);
+    REQUIRE(wrong_products(c, seed) == 0);
+  }
+}
+
 TEST_CASE("batches of any size are products of single tokens") {
   uint64_t seed = 500;
   for (const TensorType type : testing::all_tensor_types())
