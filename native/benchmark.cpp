@@ -134,6 +134,7 @@ Benchmark run_benchmark(const BenchmarkOptions& options, const std::function<voi
     // One model at a time: this one goes before the next comes.
     const std::shared_ptr<const Model> model = load_model(model_options, Want::weights);
     const double load_seconds = system::now() - start;
+    const size_t load_peak = system::peak_resident_bytes();
     if (model->info().threads != threads) {
       throw Failure("this machine does not start " + count_of(threads, "thread"), kExitUsage);
     }
@@ -154,6 +155,7 @@ Benchmark run_benchmark(const BenchmarkOptions& options, const std::function<voi
       BenchmarkRun run = measure(options, *model, *session, prompt_tokens);
       run.threads = threads;
       run.load_seconds = load_seconds;
+      run.peak_bytes = std::max(run.peak_bytes, load_peak);
       result.runs.push_back(run);
     }
   }

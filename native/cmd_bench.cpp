@@ -1,4 +1,5 @@
 // bitwin bench: how fast a model loads, reads a prompt and generates, and how far that is from the machine's limits.
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -155,7 +156,7 @@ int run(Options& options) {
   if (benchmark.model.path == "-") throw Failure("bench loads the model more than once: name a file", kExitUsage);
   check_kernel(benchmark.model.kernel);
   if (benchmark.prompts.empty()) benchmark.prompts = {96, 512};
-  if (benchmark.threads.empty()) benchmark.threads = {system::default_threads()};
+  if (benchmark.threads.empty()) benchmark.threads = {std::min<int64_t>(system::default_threads(), kMaxThreads)};
   benchmark.tokens = options.tokens.value_or(64);
   benchmark.repeats = options.repeats.value_or(3);
   benchmark.limit_bytes = static_cast<uint64_t>(options.limit_mib.value_or(1024)) << 20;

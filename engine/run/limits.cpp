@@ -17,20 +17,38 @@ static_assert(kPiece % kReadStep == 0);
 
 constexpr int kLeastPasses = 5;
 constexpr double kLeastSeconds = 0.4;
+constexpr int kClockSteps = 10;  // that a measurement takes at least
 constexpr double kDotSeconds = 300e-6;  // of one call, far above the time to start one
 constexpr int64_t kDotCalls = 32;       // per thread and pass
 
-// The shortest of several passes, in seconds. They go on for a while, so that wasm hosts replace their first code.
+// What the clock advances by at least: browsers may round it to many milliseconds.
+double clock_step() {
+  const double start = system::now();
+  double now = start;
+  while (now == start) now = system::now();
+  return now - start;
+}
+
+// The shortest of several passes, in seconds, as many at a time as the clock can tell. They go on for a while, so that
+// wasm hosts replace their first code.
 template <class F>
 double best_time(F&& pass) {
+  const double least = kClockSteps * clock_step();
   double best = 0;
   double total = 0;
-  for (int done = 0; done < kLeastPasses || total < kLeastSeconds; ++done) {
+  int at_once = 1;
+  for (int done = 0; done < kLeastPasses || total < kLeastSeconds;) {
     const double start = system::now();
-    pass();
-    const double seconds = std::max(system::now() - start, 1e-9);
-    best = done == 0 ? seconds : std::min(best, seconds);
+    for (int i = 0; i < at_once; ++i) pass();
+    const double seconds = system::now() - start;
     total += seconds;
+    if (seconds < least) {
+      at_once *= 2;
+      done = 0;
+      continue;
+    }
+    best = done == 0 ? seconds / at_once : std::min(best, seconds / at_once);
+    ++done;
   }
   return best;
 }

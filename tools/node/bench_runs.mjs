@@ -76,14 +76,17 @@ async function measurePage(page, memory, { build, threads, prompts, tokens, repe
   const { seconds, info } = await call('load', build, threads, kText);
   // V8 replaces the code of a function from one call to the next, some time after it has become busy.
   for (let i = 0; i < 2; ++i) await call('run', Math.min(prompts[0], 64), Math.min(tokens, kWarmUpTokens));
-  const rows = [];
-  let used; // before limits are measured: wasm memory never shrinks
+  // The first of each before limits are measured, since wasm memory never shrinks.
+  const firsts = [];
   for (const prompt of prompts) {
-    const times = [];
+    firsts.push({ prompt, time: await call('run', prompt, tokens), used: (await memory()) / kMiB });
+  }
+  const rows = [];
+  for (const { prompt, time, used } of firsts) {
+    const times = [time];
     const limits = [];
     for (let i = 0; i < repeat; ++i) {
-      times.push(await call('run', prompt, tokens));
-      used ??= (await memory()) / kMiB;
+      if (i > 0) times.push(await call('run', prompt, tokens));
       // Beside each repeat, since what a shared machine can do changes from one moment to the next.
       limits.push(await call('limits', limitMib * kMiB));
     }
