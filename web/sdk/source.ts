@@ -49,15 +49,24 @@ function readBlob(blob: Blob): ModelBytes {
   };
 }
 
-/** The same in browsers whose Blobs cannot be read into a given buffer. */
+/** The same in browsers whose Blobs cannot be read into a given buffer: one slice is being read ahead. */
 function readSlices(blob: Blob): ModelBytes {
   let position = 0;
+  const fill = (): Promise<ArrayBuffer> => {
+    const slice = blob.slice(position, position + kPieceBytes);
+    position += slice.size;
+    const bytes = slice.arrayBuffer();
+    bytes.catch(() => {});
+    return bytes;
+  };
+  let ahead = fill();
   return {
     size: blob.size,
     async next() {
-      const slice = blob.slice(position, position + kPieceBytes);
-      position += slice.size;
-      return slice.size === 0 ? null : new Uint8Array(await slice.arrayBuffer());
+      const piece = await ahead;
+      if (piece.byteLength === 0) return null;
+      ahead = fill();
+      return new Uint8Array(piece);
     },
   };
 }
