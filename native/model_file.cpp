@@ -67,7 +67,7 @@ std::shared_ptr<const Model> load_model(const ModelOptions& options, Want want) 
     throw Failure(path +
                   ": this file holds no weights, only a vocabulary; 'bitwin info' and 'bitwin tokenize' can use it");
   }
-  if (cache.enabled() && !restored) cache.write(*model);
+  if (cache.enabled() && !restored) cache.write(*model, options.quiet);
   return model;
 }
 

@@ -24,9 +24,12 @@ class PackCache {
   Status restore(Loader& loader, bool* restored);
 
   // Writes a copy of a model that was loaded without one. A sentence on standard error when that fails.
-  void write(const Model& model) const;
+  void write(const Model& model, bool quiet) const;
 
  private:
+  // Why no copy was written, or nothing.
+  std::string try_to_write(const Model& model, bool quiet) const;
+
   std::string path_, copy_;
   CopySource source_;
   bool known_ = false;  // source_ is complete

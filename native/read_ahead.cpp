@@ -15,14 +15,14 @@ ReadAhead::~ReadAhead() {
 }
 
 void ReadAhead::fill(Piece& piece, size_t size) {
-  if (!piece.bytes) piece.bytes = std::make_unique_for_overwrite<uint8_t[]>(kPieceBytes);
+  if (!piece.bytes) piece.bytes = std::make_unique_for_overwrite<uint8_t[]>(piece_bytes_);
   piece.size = file_->read(piece.bytes.get(), size);
   position_ += piece.size;
 }
 
 std::span<const uint8_t> ReadAhead::next() {
   if (!thread_.joinable()) {
-    fill(pieces_[0], kPieceBytes);
+    fill(pieces_[0], piece_bytes_);
     return {pieces_[0].bytes.get(), pieces_[0].size};
   }
   std::unique_lock<std::mutex> lock(mutex_);
@@ -62,7 +62,7 @@ void ReadAhead::run() {
     lock.unlock();
     std::exception_ptr failure;
     try {
-      fill(piece, static_cast<size_t>(std::min<uint64_t>(kPieceBytes, expected_ - position_)));
+      fill(piece, static_cast<size_t>(std::min<uint64_t>(piece_bytes_, expected_ - position_)));
     } catch (...) {
       failure = std::current_exception();
     }

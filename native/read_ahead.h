@@ -16,7 +16,7 @@ namespace bitwin::native {
 
 class ReadAhead {
  public:
-  explicit ReadAhead(InputFile& file) : file_(&file) {}
+  explicit ReadAhead(InputFile& file, size_t piece_bytes = 4u << 20) : file_(&file), piece_bytes_(piece_bytes) {}
   ~ReadAhead();
   ReadAhead(const ReadAhead&) = delete;
   ReadAhead& operator=(const ReadAhead&) = delete;
@@ -29,7 +29,6 @@ class ReadAhead {
   void expect(uint64_t bytes);
 
  private:
-  static constexpr size_t kPieceBytes = 4u << 20;
   struct Piece {
     std::unique_ptr<uint8_t[]> bytes;
     size_t size = 0;
@@ -38,6 +37,7 @@ class ReadAhead {
   void run();
 
   InputFile* file_;
+  size_t piece_bytes_;
   uint64_t position_ = 0;  // bytes read; the thread's once it runs
   std::array<Piece, 3> pieces_;
   std::thread thread_;

@@ -18,6 +18,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #endif
 
@@ -274,8 +275,14 @@ std::FILE* open_file(const std::string& path) {
 }
 
 std::FILE* create_file(const std::string& path) {
-  std::FILE* file = std::fopen(path.c_str(), "wbx");
-  if (file) std::setvbuf(file, nullptr, _IONBF, 0);
+  const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
+  if (descriptor < 0) return nullptr;
+  std::FILE* file = fdopen(descriptor, "wb");
+  if (file) {
+    std::setvbuf(file, nullptr, _IONBF, 0);
+  } else {
+    close(descriptor);
+  }
   return file;
 }
 

@@ -47,7 +47,8 @@ long read_input(char* data, size_t size);
 
 // Opens a file for reading without buffering, or returns null (errno).
 std::FILE* open_file(const std::string& path);
-// Creates a file for writing without buffering; null when that fails, or there is one of that name (errno).
+// Creates a file that only this user may read, for writing without buffering; null when that fails, or there is one of
+// that name (errno).
 std::FILE* create_file(const std::string& path);
 // Fills `data` from `offset` on, from any thread; false when the file ends before or cannot be read. The file's own
 // position is of no use afterwards.

@@ -11,7 +11,7 @@ namespace bitwin {
 struct CopySource {
   uint64_t file_bytes = 0;   // of the GGUF file
   int64_t modified = 0;      // its modification time, in any unit
-  uint64_t header_hash = 0;  // hash64 of its first Loader::header_bytes() bytes
+  uint64_t content_hash = 0;  // of its first Loader::header_bytes() bytes and of samples of the rest
 };
 // Reads bytes of a copy from `offset` on; false when they are not to be had. Called from several threads at once; must
 // not throw.

@@ -41,7 +41,7 @@ std::vector<uint64_t> fields(const CopySource& source, uint64_t matrix_bytes, ui
           kFormatVersion << 32 | kLayoutVersion,
           source.file_bytes,
           static_cast<uint64_t>(source.modified),
-          source.header_hash,
+          source.content_hash,
           matrix_bytes,
           vector_bytes,
           kChunkBytes};

@@ -1,6 +1,8 @@
 // Packed copies of weights: the same bits as the file they come from, or none at all.
 #include <cstring>
 
+#include "engine/base/hash.h"
+#include "engine/kernels/layout.h"
 #include "tests/unit/catch.h"
 #include "tests/unit/tiny_engine.h"
 
@@ -91,7 +93,7 @@ TEST_CASE("a packed copy of another source is refused") {
   CopySource other[3] = {kSource, kSource, kSource};
   other[0].file_bytes += 1;
   other[1].modified += 1;
-  other[2].header_hash += 1;
+  other[2].content_hash += 1;
   for (const CopySource& source : other) CHECK(restore(*after_header(file), copy, source).code() == Code::format);
 
   testing::TinyModelOptions larger;
@@ -124,6 +126,33 @@ TEST_CASE("a packed copy with any part damaged or cut off is refused") {
   Bytes longer = copy;
   longer.push_back(0);
   CHECK_FALSE(restore(*after_header(file), longer).ok());
+}
+
+TEST_CASE("the packed layout is the one of its version") {
+  // Where one of these changes, copies of the version before no longer fit: raise kLayoutVersion (layout.h), then pin
+  // anew.
+  REQUIRE(kLayoutVersion == 1);
+  struct Pin {
+    TensorType type;
+    uint64_t hash;
+  };
+  const Pin pins[] = {
+      {TensorType::f32, 0xbf4c0b3735265258},  {TensorType::f16, 0xd5346b3092778804},
+      {TensorType::bf16, 0x3f688b4afad74b5c}, {TensorType::q8_0, 0xaf1357924845de24},
+      {TensorType::q4_0, 0x5b1fc7704114f983}, {TensorType::q4_1, 0x8e2d3dffa845e92c},
+      {TensorType::q5_0, 0x5ffd4643739d1952}, {TensorType::q5_1, 0x3802d2d2fc6bc75e},
+      {TensorType::q4_k, 0x631c420ec346c850}, {TensorType::q5_k, 0x56f1233ad2826590},
+      {TensorType::q6_k, 0x828c3b369ec6a53e},
+  };
+  for (const Pin& pin : pins) {
+    testing::TinyModelOptions tiny;
+    tiny.type = pin.type;
+    auto model = load_bytes(make_tiny_model(tiny), threads(1));
+    REQUIRE(model.ok());
+    const Bytes copy = copy_of(**model);
+    INFO(tensor_type_info(pin.type)->name << " " << hex64(hash64(copy.data(), copy.size())));
+    CHECK(hash64(copy.data(), copy.size()) == pin.hash);
+  }
 }
 
 TEST_CASE("a packed copy that cannot be read is an error, and the loader stays in it") {

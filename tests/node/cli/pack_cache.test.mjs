@@ -79,6 +79,47 @@ test('a copy of a file that has changed is replaced', () => {
   assert.ok(!after.bytes.equals(before.bytes));
 });
 
+test('a copy of a file whose tensors have changed under the same time is replaced', () => {
+  const cache = join(folder, 'patched');
+  const changed = join(folder, 'changing.gguf');
+  const bytes = readFileSync(model);
+  const time = new Date(1.7e12);
+  const run = () => {
+    const done = bitwin(['parity', '-m', changed, '--ids', ids, '-n', '4', '--pack-cache'], { env: { BITWIN_CACHE_DIR: cache } });
+    assert.equal(done.code, 0, done.stderr);
+    return JSON.parse(done.stdout).fingerprint;
+  };
+  writeFileSync(changed, bytes);
+  utimesSync(changed, time, time);
+  assert.equal(run(), expected.fingerprint);
+  // A float of the last tensor, which the last sample holds.
+  bytes[bytes.length - 2] ^= 0x40;
+  writeFileSync(changed, bytes);
+  utimesSync(changed, time, time);
+  assert.notEqual(run(), expected.fingerprint);
+});
+
+test('only their owner may read copies and the folder made for them', { skip: process.platform === 'win32' }, () => {
+  const cache = join(folder, 'private/copies');
+  parity(cache, '--pack-cache');
+  assert.equal(statSync(cache).mode & 0o777, 0o700);
+  assert.equal(statSync(copyIn(cache).path).mode & 0o777, 0o600);
+});
+
+test('what an ended program has left is removed, by a load that reads the copy too', () => {
+  const cache = join(folder, 'leftovers');
+  parity(cache, '--pack-cache');
+  const { path } = copyIn(cache);
+  const old = `${path}.0123456789abcdef.tmp`;
+  const recent = `${path}.fedcba9876543210.tmp`;
+  for (const name of [old, recent]) writeFileSync(name, 'a part');
+  const hours = new Date(Date.now() - 2 * 3600 * 1000);
+  utimesSync(old, hours, hours);
+  sameBits(parity(cache, '--pack-cache'));
+  assert.equal(existsSync(old), false);
+  assert.equal(existsSync(recent), true);
+});
+
 test('a copy that cannot be written is only a warning', () => {
   const blocked = file('blocked', 'a file where the folder should be');
   const done = parity(join(blocked, 'cache'), '--pack-cache');
