@@ -23,7 +23,7 @@ class TemporaryFile {
     for (size_t i = 0; i < size; ++i) bytes_.push_back(static_cast<uint8_t>(i * 31 + i / 256));
     std::FILE* file = create_file(path_);
     REQUIRE(file != nullptr);
-    CHECK(std::fwrite(bytes_.data(), 1, size, file) == size);
+    if (size != 0) CHECK(std::fwrite(bytes_.data(), 1, size, file) == size);  // an empty vector has no address
     std::fclose(file);
   }
   ~TemporaryFile() { std::filesystem::remove(path_); }
