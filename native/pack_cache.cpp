@@ -119,9 +119,10 @@ Status PackCache::restore(Loader& loader, bool* restored) {
     if (!file || !hash_content(file.get(), loader.header_bytes(), source_.file_bytes, &source_.content_hash)) return {};
   }
   known_ = true;
+  std::error_code error;
+  if (!fs::is_regular_file(as_path(copy_), error)) return {};  // opening a pipe would wait for its writer
   const File file(open_file(copy_));
   if (!file) return {};
-  std::error_code error;
   const uint64_t bytes = fs::file_size(as_path(copy_), error);
   if (error) return {};
   const Status status = loader.restore(source_, bytes, [&](uint64_t offset, std::span<uint8_t> out) {

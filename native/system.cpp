@@ -192,7 +192,13 @@ void on_signal(int) {
 }  // namespace
 
 std::vector<std::string> set_up_process(int argc, char** argv) {
+  // Failures of a write are told by what it returns.
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
+  // A stream that the caller has closed must not become the number of a file or pipe opened later.
+  for (int stream = 0; stream <= 2; ++stream) {
+    if (fcntl(stream, F_GETFD) < 0 && errno == EBADF) open("/dev/null", O_RDONLY);
+  }
   return std::vector<std::string>(argv, argv + argc);
 }
 

@@ -12,8 +12,8 @@ namespace bitwin::native {
 
 enum class Stream { input = 0, output = 1, error = 2 };
 
-// Prepares the process (UTF-8 console, binary pipes, no death by SIGPIPE) and returns its arguments, the program's
-// name first.
+// Prepares the process (UTF-8 console, binary pipes, no death by SIGPIPE or SIGXFSZ, no standard stream that is closed)
+// and returns its arguments, the program's name first.
 std::vector<std::string> set_up_process(int argc, char** argv);
 
 // The value of an environment variable, or an empty string.

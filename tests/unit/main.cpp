@@ -1,5 +1,5 @@
 // Catch2's main, one object for all unit tests.
-#if __has_include(<catch2/catch_session.hpp>)
+#if !defined(BITWIN_CATCH2_SINGLE_HEADER) && __has_include(<catch2/catch_session.hpp>)
 #include <catch2/catch_session.hpp>
 int main(int argc, char** argv) { return Catch::Session().run(argc, argv); }
 #else

@@ -1,9 +1,10 @@
 // --pack-cache: a packed copy of the weights changes how a model is loaded, and nothing else.
 import assert from 'node:assert/strict';
-import { copyFileSync, existsSync, mkdirSync, readFileSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { copyFileSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { bitwin, file, folder, output, tiny } from './support.mjs';
+import { bin, bitwin, file, folder, output, tiny } from './support.mjs';
 
 const ids = file('ids.json', [1, 2, 3, 4, 5]);
 const model = join(folder, 'model.gguf');
@@ -137,6 +138,26 @@ test('a copy whose name is taken by a folder is done without, and nothing is lef
   assert.equal(done.fingerprint, expected.fingerprint);
   assert.match(done.stderr, /no packed copy was written/);
   assert.equal(readdirSync(other).length, 1);
+});
+
+test('a limit on the size of files is only a warning', () => {
+  const cache = join(folder, 'limited');
+  const args = ['parity', '-m', model, '--ids', ids, '-n', '4', '--pack-cache'];
+  const env = { ...process.env, BITWIN_CACHE_DIR: cache };
+  const done = spawnSync('sh', ['-c', 'ulimit -f 8; "$@"', 'sh', bin, ...args], { env, encoding: 'utf8' });
+  assert.equal(done.status, 0, done.stderr);
+  assert.equal(JSON.parse(done.stdout).fingerprint, expected.fingerprint);
+  assert.match(done.stderr, /no packed copy was written to .*File too large/);
+  assert.deepEqual(readdirSync(cache), []);
+});
+
+test('a pipe in the place of a copy is not waited for', () => {
+  const cache = join(folder, 'pipe');
+  parity(cache, '--pack-cache');
+  const { path } = copyIn(cache);
+  rmSync(path);
+  assert.equal(spawnSync('mkfifo', [path]).status, 0);
+  assert.equal(parity(cache, '--pack-cache').fingerprint, expected.fingerprint);
 });
 
 test('a model from standard input has no copy', () => {

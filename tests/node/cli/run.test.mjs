@@ -121,6 +121,14 @@ test('a full device exits with 1 and says so', { skip: !existsSync('/dev/full') 
   assert.match(done.stderr, /cannot write to standard output: No space left/);
 });
 
+test('closed streams lose no answer silently', () => {
+  for (const closed of ['>&-', '<&- >&-']) {
+    const done = spawnSync('sh', ['-c', `"$@" ${closed}`, 'sh', bin, ...short, 'hello'], { encoding: 'utf8' });
+    assert.equal(done.status, 1, closed);
+    assert.match(done.stderr, /cannot write to standard output: Bad file descriptor/);
+  }
+});
+
 test('an interrupt stops the answer: what there is stays, statistics follow, exit code 130', { timeout: 60000 }, async () => {
   const child = start([...long, 'hello'], { stdio: ['ignore', 'pipe', 'pipe'] });
   let [text, errors] = ['', ''];
