@@ -119,13 +119,11 @@ Status PackCache::restore(Loader& loader, bool* restored) {
     if (!file || !hash_content(file.get(), loader.header_bytes(), source_.file_bytes, &source_.content_hash)) return {};
   }
   known_ = true;
-  std::error_code error;
-  if (!fs::is_regular_file(as_path(copy_), error)) return {};  // opening a pipe would wait for its writer
+  CopySource copy;
+  if (!describe(as_path(copy_), &copy)) return {};  // opening a pipe would wait for its writer
   const File file(open_file(copy_));
   if (!file) return {};
-  const uint64_t bytes = fs::file_size(as_path(copy_), error);
-  if (error) return {};
-  const Status status = loader.restore(source_, bytes, [&](uint64_t offset, std::span<uint8_t> out) {
+  const Status status = loader.restore(source_, copy.file_bytes, [&](uint64_t offset, std::span<uint8_t> out) {
     return read_at(file.get(), offset, out.data(), out.size());
   });
   *restored = status.ok();

@@ -1,8 +1,5 @@
 // Catch2's main, one object for all unit tests.
-#if !defined(BITWIN_CATCH2_SINGLE_HEADER) && __has_include(<catch2/catch_session.hpp>)
-#include <catch2/catch_session.hpp>
+#define CATCH_CONFIG_RUNNER  // version 2 compiles its library here
+#include "catch.h"
+
 int main(int argc, char** argv) { return Catch::Session().run(argc, argv); }
-#else
-#define CATCH_CONFIG_MAIN
-#include <catch2/catch.hpp>
-#endif

@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { bin, bitwin, file, folder, output, tiny } from './support.mjs';
+import { bitwin, file, folder, output, tiny } from './support.mjs';
 
 const ids = file('ids.json', [1, 2, 3, 4, 5]);
 const model = join(folder, 'model.gguf');
@@ -143,9 +143,8 @@ test('a copy whose name is taken by a folder is done without, and nothing is lef
 test('a limit on the size of files is only a warning', () => {
   const cache = join(folder, 'limited');
   const args = ['parity', '-m', model, '--ids', ids, '-n', '4', '--pack-cache'];
-  const env = { ...process.env, BITWIN_CACHE_DIR: cache };
-  const done = spawnSync('sh', ['-c', 'ulimit -f 8; "$@"', 'sh', bin, ...args], { env, encoding: 'utf8' });
-  assert.equal(done.status, 0, done.stderr);
+  const done = bitwin(args, { env: { BITWIN_CACHE_DIR: cache }, shell: 'ulimit -f 8; "$@"' });
+  assert.equal(done.code, 0, done.stderr);
   assert.equal(JSON.parse(done.stdout).fingerprint, expected.fingerprint);
   assert.match(done.stderr, /no packed copy was written to .*File too large/);
   assert.deepEqual(readdirSync(cache), []);

@@ -43,9 +43,11 @@ function environment(extra = {}) {
   return env;
 }
 
-// Runs the program to its end: {code, stdout, stderr}. Standard input is empty unless given.
-export function bitwin(args, { input = '', env } = {}) {
-  const done = spawnSync(bin, args, { input, env: environment(env), encoding: 'utf8', maxBuffer: 1 << 28 });
+// Runs the program to its end: {code, stdout, stderr}. Standard input is empty unless given. `shell`: a command of sh that
+// runs it as "$@".
+export function bitwin(args, { input = '', env, shell } = {}) {
+  const command = shell === undefined ? [bin, ...args] : ['sh', '-c', shell, 'sh', bin, ...args];
+  const done = spawnSync(command[0], command.slice(1), { input, env: environment(env), encoding: 'utf8', maxBuffer: 1 << 28 });
   // A program that ends without reading its input breaks the pipe.
   if (done.error && done.error.code !== 'EPIPE') throw done.error;
   return { code: done.status ?? done.signal, stdout: done.stdout, stderr: done.stderr };
